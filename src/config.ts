@@ -1,7 +1,7 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
 /**
- * `import … from 'perdura/config'`: settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
- * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
+ * `import … from 'perdura/config'`: settings (design section 7). The only file that reads the environment: `.env` in the working directory,
+ * the real environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  *
  * @packageDocumentation
  */

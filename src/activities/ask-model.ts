@@ -35,8 +35,8 @@ export async function askWithLess<T>(tokens: number, question: (maxCharacters: n
 }
 
 /**
- * Which model answers beside a conversation: the agent's `summaryModel`, or the model that the conversation has; where that is one of a list, those
- * after it too (fallback.ts). Without a list, or where a person has chosen the model, it alone.
+ * Which model answers beside a conversation: the agent's `summaryModel`, or the model that the conversation has; where that is one of a
+ * list, those after it too (fallback.ts). Without a list, or where a person has chosen the model, it alone.
  */
 export function summarizers(
   { circuits }: Pick<ConversationDependencies, 'circuits'>,

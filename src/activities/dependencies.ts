@@ -96,7 +96,9 @@ export interface Webhooks {
 
 export type Posted = Pick<WebhookDelivery, 'id' | 'identity' | 'body'>;
 
-/** `failed`: to be tried again. Its message says nothing of the address, which may be a secret. `retryAfterMs`: what the receiver asks for. */
+/**
+ * `failed`: to be tried again. Its message says nothing of the address, which may be a secret. `retryAfterMs`: what the receiver asks for.
+ */
 export type PostOutcome =
   | { readonly kind: 'delivered' | 'gone'; readonly status: number }
   | { readonly kind: 'failed'; readonly message: string; readonly retryAfterMs?: number };

@@ -16,7 +16,10 @@ export interface WaitDetails {
 /** The server keeps 4 KiB of a failure's text. */
 const MAX_MESSAGE = 2_000;
 
-/** Temporal's failures pass through as they are: a cancellation must stay one. `longWaitMs`: as LONG_WAIT_MS, of an effect that takes its time. */
+/**
+ * Temporal's failures pass through as they are: a cancellation must stay one. `longWaitMs`: as LONG_WAIT_MS, of an effect that takes its
+ * time.
+ */
 export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS): TemporalFailure {
   if (error instanceof TemporalFailure) return error;
   if (error instanceof ModelFailure) return failure(error.kind, error.message, { longWaitMs, ...error.options });

@@ -58,8 +58,8 @@ export async function makeWorkspace(workspace: string, scope: string): Promise<v
 const EVERY_MS = 500;
 
 /**
- * Signs of life for the whole of an activity, by a separate timer: they also bring the news that it should stop. Twice a second: a beat at once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another
- * attempt.
+ * Signs of life for the whole of an activity, by a separate timer: they also bring the news that it should stop. Twice a second: a beat at
+ * once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another attempt.
  */
 export async function withHeartbeat<T>(context: Context, work: () => Promise<T>, details?: () => unknown): Promise<T> {
   const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS);

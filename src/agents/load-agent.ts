@@ -195,7 +195,10 @@ async function enterAgents(agentsDir: string): Promise<Workspace> {
   });
 }
 
-/** Undefined where there is no such file. The workspace's guard serves here too: no link leads out of the agents folder, no pipe is waited for. */
+/**
+ * Undefined where there is no such file. The workspace's guard serves here too: no link leads out of the agents folder, no pipe is waited
+ * for.
+ */
 async function readOwn(place: Workspace, agentsDir: string, id: string, name: string, mostBytes: number): Promise<string | undefined> {
   const file = join(agentsDir, id, name);
   try {

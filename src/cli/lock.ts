@@ -4,7 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../platform/processes.js';
 import { errorCode } from '../platform/errors.js';
 
-/** Runs `work` while no other process on this machine holds `dir`; the lock of a dead process is taken over (as scripts/lock.mjs, which runs before there is a build). */
+/**
+ * Runs `work` while no other process on this machine holds `dir`; the lock of a dead process is taken over (as scripts/lock.mjs, which runs
+ * before there is a build).
+ */
 export async function withLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
   await mkdir(dirname(dir), { recursive: true });
   while (!(await take(dir))) {

@@ -20,7 +20,10 @@ export type ClientErrorKind =
   | 'queue-full'
   /** Nothing of that name waits for a decision, or not with these arguments. */
   | 'not-waiting'
-  /** No worker takes work where the conversation is. A message is kept and answered once one does; of anything else the text says what is known. */
+  /**
+   * No worker takes work where the conversation is. A message is kept and answered once one does; of anything else the text says what is
+   * known.
+   */
   | 'no-worker'
   /** Temporal or the store does not answer. */
   | 'unreachable'

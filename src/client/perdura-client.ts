@@ -76,7 +76,10 @@ export interface PerduraClient
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
   start(id: string | undefined, options?: StartOptions): Promise<Started>;
-  /** Sends a message and waits for the end of its turn, over hand-overs, worker deaths and lost connections. `start` starts the conversation in the same round trip. */
+  /**
+   * Sends a message and waits for the end of its turn, over hand-overs, worker deaths and lost connections. `start` starts the conversation
+   * in the same round trip.
+   */
   send(id: string, message: string | Message, options?: { start?: StartOptions; signal?: AbortSignal }): Promise<TurnResult>;
   /** Waits for the result of a turn that was sent before. */
   turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;

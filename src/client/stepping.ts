@@ -45,7 +45,8 @@ export interface SteppingClient {
   setMode(id: string, mode: ControlMode): Promise<ControlStatus>;
   /**
    * Does exactly one thing and answers what it was, over hand-overs and worker deaths: however often the request is repeated, it is
-   * one step. With sub-agents at work, `scope` says where it goes (`StepScope`). Fails with kind `cannot-step` while another runs (its id is in the text), and in a conversation that runs by itself.
+   * one step. With sub-agents at work, `scope` says where it goes (`StepScope`). Fails with kind `cannot-step` while another runs (its id
+   * is in the text), and in a conversation that runs by itself.
    */
   step(id: string, options?: StepRequest): Promise<StepResult>;
   /** In place of those before; `{}` takes all away. */

@@ -65,8 +65,9 @@ export interface UploadOptions extends OfTenant {
 /** Pictures for messages, uploaded ahead of them. */
 export interface UploadsClient {
   /**
-   * Keeps a picture (PNG, JPEG, GIF, WebP), a PDF or a text, by its content, for a message that will name it. The same bytes again are the same reference,
-   * and wait anew. Fails with `invalid`, `too-large`, `media-type`, or `queue-full` where too much waits already; or as `parts` does.
+   * Keeps a picture (PNG, JPEG, GIF, WebP), a PDF or a text, by its content, for a message that will name it. The same bytes again are the
+   * same reference, and wait anew. Fails with `invalid`, `too-large`, `media-type`, or `queue-full` where too much waits already; or as
+   * `parts` does.
    */
   upload(parts: AsyncIterable<Uint8Array>, options?: UploadOptions): Promise<UploadedFile>;
   /** Fails with `not-found`. */
@@ -258,8 +259,9 @@ export const MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024;
 
 export interface AttachClient {
   /**
-   * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) or a PDF with a conversation, for the `images` or the `documents` of a message to it.
-   * The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB; text belongs in the message itself.
+   * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) or a PDF with a conversation, for the `images` or the `documents` of a message
+   * to it. The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB; text belongs in the message
+   * itself.
    */
   attach(id: string, file: Uint8Array): Promise<MediaSource & { readonly ref: string }>;
 }

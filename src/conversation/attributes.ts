@@ -33,7 +33,8 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
   const parent = parentOf(state);
   const tenant = readTenant(state.identity.scope);
   const status = agentStatus(state);
-  // A fork says at once whose it is, and so does a tenant's, a turn that failed before its agent could be read that it did; the rest comes with the settings.
+  // A fork says at once whose it is, and so does a tenant's, a turn that failed before its agent could be read that it did; the rest comes
+  // with the settings.
   if (known !== 'registered' || (!state.settings && parent === undefined && tenant === undefined && status !== 'failed')) return undefined;
   // Not the one that answers in its place for a while: each change would be an event.
   const model = ownModel(state.settings) ?? undefined;

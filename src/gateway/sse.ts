@@ -16,8 +16,8 @@ const HEARTBEAT_MS = 15_000;
 const MAX_STALL_MS = 60_000;
 
 /**
- * `events` gets a signal that ends with the client's connection, with the gateway, or with the token. What it throws before its first event is the
- * request's answer; later it becomes a last event made by `failed`.
+ * `events` gets a signal that ends with the client's connection, with the gateway, or with the token. What it throws before its first event
+ * is the request's answer; later it becomes a last event made by `failed`.
  */
 export async function sendEvents(
   context: Context<GatewayVariables>,

@@ -56,7 +56,9 @@ async function appendFallbacks(store: Store, key: ConversationKey, fallbacks: Re
   return problems;
 }
 
-/** What was written to a scope's memory, as the history of its one writer has it: the inputs of its activities that completed, oldest first. */
+/**
+ * What was written to a scope's memory, as the history of its one writer has it: the inputs of its activities that completed, oldest first.
+ */
 export interface RememberedWrite {
   readonly activity: 'remember' | 'forget' | 'review';
   /** As the activity was given it, and what it answered. */

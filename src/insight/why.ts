@@ -32,7 +32,10 @@ export interface Why {
   readonly from: 'history' | 'store';
 }
 
-/** Oldest first: causes from the history, and those of compactions that took what had left the prompt before, or that only the store still knows. */
+/**
+ * Oldest first: causes from the history, and those of compactions that took what had left the prompt before, or that only the store still
+ * knows.
+ */
 export function findReasons(
   turn: string,
   leavings: readonly Leaving[],

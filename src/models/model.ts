@@ -75,8 +75,9 @@ export interface Model {
   /** `ModelRequest.mustCall` holds with it. */
   readonly takesMustCall?: true;
   /**
-   * Context window of a model (by the provider's name for it) where its server tells it, within `wanted` tokens. Never rejects. Absent for a provider whose
-   * models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was sent.
+   * Context window of a model (by the provider's name for it) where its server tells it, within `wanted` tokens. Never rejects. Absent for
+   * a provider whose models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was
+   * sent.
    */
   contextWindow?(model: string, wanted: number | undefined): Promise<ContextWindow>;
   /** Resolves once the provider has sent the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
@@ -134,8 +135,7 @@ export class ModelInterrupted extends Error {
   }
 }
 
-// Room for prompt and answer together, where a provider's server gives it instead of the model's name. Pure.
-
+/** Room for prompt and answer together, where a provider's server gives it instead of the model's name. */
 export interface ContextWindow {
   /** What the request sets for the server in each call. */
   readonly tokens: number;

@@ -108,7 +108,10 @@ const BECAME: Record<ToolOutcome, string> = {
   unknown: 'Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.',
 };
 
-/** What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before: memory/channel/citations.ts. */
+/**
+ * What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before:
+ * memory/channel/citations.ts.
+ */
 export function toolResultText(result: ToolResultMessage): string {
   const text = toWellFormed(shownText(result.text));
   const lines = [BECAME[result.outcome], text].filter((part) => part.trim() !== '').join('\n');

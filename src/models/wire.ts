@@ -1,4 +1,7 @@
-/** What passes between us and every provider: text, names and ids in the form that all their APIs take, and a stranger's JSON read with care. */
+/**
+ * What passes between us and every provider: text, names and ids in the form that all their APIs take, and a stranger's JSON read with
+ * care.
+ */
 import { type Body, type JsonValue, type JsonObject, isBodyRef, shownText, type BodyRef, type AssistantBlock } from '../records/message.js';
 import { isRecord } from '../platform/json.js';
 import { ModelFailure } from './model.js';

@@ -1,6 +1,6 @@
 /**
- * This package's version, and packages beside it that few use: optional peers in package.json, so that an install brings none of them. Each is loaded when it is needed
- * first, and named where it is missing.
+ * This package's version, and packages beside it that few use: optional peers in package.json, so that an install brings none of them. Each
+ * is loaded when it is needed first, and named where it is missing.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

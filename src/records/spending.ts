@@ -2,7 +2,10 @@
 import { readTenant } from './identity.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: a tool's calls of a model, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of messages and of questions. */
+/**
+ * `tool`: a tool's calls of a model, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's
+ * memory. `embedding`: vectors of messages and of questions.
+ */
 export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care' | 'embedding';
 
 export interface Spending {

@@ -54,7 +54,9 @@ export function indented(text: string, indent: string): string {
   return cleanText(text).trim().replace(/\n/g, `\n${indent}`);
 }
 
-/** No line of it is a heading or a fence of Markdown, underlines what stands above it, or is one of the headings that we write in brackets. */
+/**
+ * No line of it is a heading or a fence of Markdown, underlines what stands above it, or is one of the headings that we write in brackets.
+ */
 export function withoutHeadings(text: string): string {
   return text.replace(
     /^([ \t>]*)(?=#{1,6}(?:\s|$)|`{3}|~{3}|={2,}[ \t]*$|-{2,}[ \t]*$|\[(?:MEMORY:|TASK\]|SUMMARIZED IN PART\]|RECENT TURNS\]|RECAP\]))/gm,

@@ -1,4 +1,6 @@
-/** Times, spans of time and counts as people and models read and write them: of times ISO 8601, a day or a time, UTC where no zone is named. */
+/**
+ * Times, spans of time and counts as people and models read and write them: of times ISO 8601, a day or a time, UTC where no zone is named.
+ */
 
 /** Epoch milliseconds of the last moment that a date can show. */
 export const LAST_TIME = 8.64e15;

@@ -19,7 +19,10 @@ export function byTurn(a: Pick<TurnEnd, 'turn'>, b: Pick<TurnEnd, 'turn'>): numb
   return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : 0);
 }
 
-/** What webhooks are sent (docs/reference/protocols.md, Webhooks). `turn.finished`: also one that was interrupted or reached a limit; its stop reason says so. `turn.failed`: one that an error ended. */
+/**
+ * What webhooks are sent (docs/reference/protocols.md, Webhooks). `turn.finished`: also one that was interrupted or reached a limit; its
+ * stop reason says so. `turn.failed`: one that an error ended.
+ */
 export const WEBHOOK_EVENTS = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'] as const;
 
 export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];

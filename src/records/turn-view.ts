@@ -227,7 +227,10 @@ function grown(view: TurnView, kind: TextPart['kind'], text: string): TurnView {
   return { ...view, parts: [...closed(view).parts, part], begun };
 }
 
-/** (records/texts-are-the-answer) A turn that was stopped keeps less than what was streamed, and of a long answer the result has the beginning alone. */
+/**
+ * (records/texts-are-the-answer) A turn that was stopped keeps less than what was streamed, and of a long answer the result has the
+ * beginning alone.
+ */
 function withAnswer(view: TurnView, { text, textRef, stopReason }: TurnResult): TurnView {
   const isStopped = stopReason !== 'end';
   const last = isStopped ? view.parts.filter((part) => isText(part) && part.call === view.call) : view.parts.slice(view.settled);

@@ -1,4 +1,7 @@
-/** From a text to its words: in lower case, without marks that people leave out, whatever the script; then to their language and their stems. */
+/**
+ * From a text to its words: in lower case, without marks that people leave out, whatever the script; then to their language and their
+ * stems.
+ */
 import { newStemmer, type Stemmer } from 'snowball-stemmers';
 import { deu, eng, fra, ita, nld, por, rus, spa, swe } from 'stopword';
 import { BOUNDS } from './weights.js';

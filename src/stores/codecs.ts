@@ -1,6 +1,6 @@
 /**
- * Records and long texts, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An unreadable
- * entry counts as an empty slot: writing it again heals it.
+ * Records and long texts, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An
+ * unreadable entry counts as an empty slot: writing it again heals it.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

@@ -97,7 +97,9 @@ export interface Documents {
   memoryText(key: ScopeKey, version: string): Promise<string | undefined>;
   /** Oldest first. `skipped` counts unreadable records. */
   changes(key: ScopeKey): Promise<{ readonly changes: MemoryChange[]; readonly skipped: number }>;
-  /** Compare and set, in one step that is there or not: a reader sees the old text or the new one. A repeated `id` answers as it did first. */
+  /**
+   * Compare and set, in one step that is there or not: a reader sees the old text or the new one. A repeated `id` answers as it did first.
+   */
   writeMemory(
     key: ScopeKey,
     write: MemoryWrite,

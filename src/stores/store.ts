@@ -69,7 +69,9 @@ export interface Entries {
   append(key: ConversationKey, entries: readonly Entry[]): Promise<void>;
   /** In the order of `slots`; undefined where there is nothing, or nothing readable. */
   read(key: ConversationKey, slots: readonly number[]): Promise<(Entry | undefined)[]>;
-  /** Entries with slot in `(after, after + limit]` that exist, ascending, and the highest slot of all; `skipped` counts unreadable records. */
+  /**
+   * Entries with slot in `(after, after + limit]` that exist, ascending, and the highest slot of all; `skipped` counts unreadable records.
+   */
   page(
     key: ConversationKey,
     after: number,
@@ -117,7 +119,10 @@ export interface Lives {
     readonly scope?: string;
     readonly tree?: boolean;
   }): Promise<ConversationKey[]>;
-  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. The caller checks that no other life shares it. */
+  /**
+   * Everything of one life, and nothing else: what it shared stays. What is not there is no error. The caller checks that no other life
+   * shares it.
+   */
   delete(key: ConversationKey): Promise<void>;
   /**
    * Tombstones, once per life. From then on nothing begins with what that life has, and what a late worker writes to it is removed
@@ -329,7 +334,10 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** The stored MEMORY.md or HISTORY cannot be used, and a person must repair it: the message states which and how. Trying again does not help. */
+/**
+ * The stored MEMORY.md or HISTORY cannot be used, and a person must repair it: the message states which and how. Trying again does not
+ * help.
+ */
 export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
 }

@@ -85,7 +85,9 @@ export function eventLoopGauge(): EventLoopOptions['gauge'] {
   return (blockedMs) => gauge.set(blockedMs);
 }
 
-/** A gauge of the models that this worker does not ask now, and a line in the log for each change. Takes all open ones, and the changed one. */
+/**
+ * A gauge of the models that this worker does not ask now, and a line in the log for each change. Takes all open ones, and the changed one.
+ */
 export function createCircuitReport(log: Pick<Logger, 'warn' | 'info'>): (open: readonly OpenCircuit[], of: string) => void {
   const name = 'perdura_circuit_open';
   const gauge = Runtime.instance().metricMeter.createGauge(name, 'int', undefined, '1 for a model or provider that is not asked now');

@@ -21,7 +21,8 @@ export interface InMemory {
   /** The time as tools and prompts see it. */
   now(): Date;
   /**
-   * Lets time pass: what would have happened by then happens, in its order. An approval that is not given expires, `wait_until` ends. Milliseconds.
+   * Lets time pass: what would have happened by then happens, in its order. An approval that is not given expires, `wait_until` ends.
+   * Milliseconds.
    */
   advance(ms: number): Promise<void>;
   /** MEMORY.md of a scope as it stands; empty where there is none. A scope is an agent's name, unless a start gave another. */

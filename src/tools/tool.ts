@@ -142,7 +142,9 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then it is unknown. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
-  /** Whether a person is to allow a call with these arguments. May throw: then a person has to. Not called for what does not fit the schema. */
+  /**
+   * Whether a person is to allow a call with these arguments. May throw: then a person has to. Not called for what does not fit the schema.
+   */
   readonly examine?: (input: z.output<Schema>, context: ExamineContext) => Promise<Examined> | Examined;
   /** What the conversation does in place of a run, such as waiting. For built-in tools. */
   readonly workflowAction?: (input: z.output<Schema>, context: WorkflowActionContext) => WorkflowAction | undefined;

@@ -1,6 +1,6 @@
 /**
- * What runs a workflow: Temporal (temporal-host.ts), or a process without it (testing/engine/). The loop and its handlers take from it everything that
- * is not decided by the state, so that what is tested in memory is what runs.
+ * What runs a workflow: Temporal (temporal-host.ts), or a process without it (testing/engine/). The loop and its handlers take from it
+ * everything that is not decided by the state, so that what is tested in memory is what runs.
  */
 import type { ActivityOptions, QueryDefinition, SearchAttributeUpdatePair, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
@@ -84,8 +84,8 @@ export interface Host {
 const PATCH = 'refused-for-its-seal';
 
 /**
- * Why this run must end for what it was handed; undefined where it goes on, also where it began before the workers had a key. Decided once, at
- * its first task, and kept in history whatever keys later workers have.
+ * Why this run must end for what it was handed; undefined where it goes on, also where it began before the workers had a key. Decided once,
+ * at its first task, and kept in history whatever keys later workers have.
  */
 export function refusedSeal(host: Host, argument: object): string | undefined {
   const problem = sealProblemOf(argument);

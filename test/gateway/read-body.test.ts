@@ -1,11 +1,12 @@
 /** What the bodies of a gateway's requests hold together, whoever sends them. */
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import fc from 'fast-check';
 import { collectBodies, plainJson } from '../../src/gateway/core/read-body.js';
 import { toProblem } from '../../src/gateway/core/errors.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 
 const MAX = 1_000_000;
+const MAX_PER_TOKEN = 700_000;
 
 function createApp(): {
   ask: (token: string, body: string | ReadableStream, headers?: Record<string, string>) => Promise<Response>;
@@ -17,7 +18,8 @@ function createApp(): {
     context.set('principal', { name: context.req.header('x-token') ?? '', role: 'user' });
     await next();
   });
-  app.use(collectBodies({ limit: () => 600_000, tooLarge: (context, bytes) => context.text(`${bytes}`, 413), maxHeldBytes: MAX }));
+  const tooLarge = (context: Context, bytes: number): Response => context.text(`${bytes}`, 413);
+  app.use(collectBodies({ limit: () => 600_000, tooLarge, maxHeldBytes: MAX, maxHeldPerToken: MAX_PER_TOKEN }));
   app.post('/wait', async (context) => {
     const { length } = await context.req.text();
     await new Promise<void>((resolve) => waiting.push(resolve));
@@ -48,6 +50,18 @@ test('all requests together hold no more than a gateway may; what is answered ma
   end();
   expect(await Promise.all(open.map(async (one) => (await one).text()))).toEqual(['450000', '450000']);
   expect(await (await ask('c', body(200_000))).text()).toBe('200000');
+});
+
+test('requests of one token hold no more than its share, and those of others are answered meanwhile', async () => {
+  const { ask, end } = createApp();
+  const open = [1, 2].map(() => ask('a', body(300_000), { 'x-wait': '1' }));
+  await new Promise(setImmediate);
+  const refused = await ask('a', body(200_000));
+  expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining(`this token`)]);
+  expect(await (await ask('b', body(200_000))).text()).toBe('200000');
+  end();
+  await Promise.all(open);
+  expect(await (await ask('a', body(200_000))).text()).toBe('200000');
 });
 
 test('JSON is read without half characters, and with all others as they were sent', () => {

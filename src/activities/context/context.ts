@@ -25,7 +25,7 @@ const LONG_SHARE = 0.25;
 /** Of each end. */
 const KEPT_CHARACTERS = 1_000;
 
-/** An entry as a model call sees it; of one that is lost there is only what stands in its place. */
+/** An entry as a model call sees it; of one that is lost there is only the line that names it. */
 export type ContextMessage = Pick<Entry, 'message'> & Partial<Entry>;
 
 /** How long results are shown; absent: as they are. */

@@ -210,7 +210,10 @@ export async function summariesByRequest(
 /** As `enqueueRequest` names them (conversation/context/consolidation.ts): conversation and life, session, first and last slot. */
 const ID = /^(?<life>.+)\/s\d+\/(?<first>\d{1,9})-(?<last>\d{1,9})$/;
 
-/** What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As `summariesByRequest`. */
+/**
+ * What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As
+ * `summariesByRequest`.
+ */
 async function summariesOfSlots(
   documents: Documents,
   key: ConversationKey,

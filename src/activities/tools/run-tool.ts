@@ -1,4 +1,7 @@
-/** A tool call, in a separate activity or inside a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
+/**
+ * A tool call, in a separate activity or inside a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is
+ * a result that the model reads.
+ */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';

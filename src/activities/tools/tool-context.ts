@@ -59,7 +59,10 @@ export interface ToolMemory {
   readonly spent: () => { readonly model: string; readonly usage: Usage } | undefined;
 }
 
-/** The memory channel of the call's conversation and session. `model`: `provider/model` that called the tool; it summarizes where the agent names no other. */
+/**
+ * The memory channel of the call's conversation and session. `model`: `provider/model` that called the tool; it summarizes where the agent
+ * names no other.
+ */
 export function toolMemory(
   dependencies: ConversationDependencies,
   input: RunToolInput,
@@ -110,7 +113,10 @@ export function sharedPlace(key: ConversationKey, { conversation, life, memory }
 /** UTF-8 bytes of a change that travels in the tool's result too, so that healing has it. */
 const HEALED_BYTES = 4 * 1024;
 
-/** What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. Empty where there is none. What the store has lost is an error: a tool that goes on without it could do harm. */
+/**
+ * What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. Empty
+ * where there is none. What the store has lost is an error: a tool that goes on without it could do harm.
+ */
 export async function readAppContext(dependencies: TraceStore, at: AppContextRef | undefined): Promise<JsonObject> {
   if (!at) return {};
   const all = await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues(dependencies, one)));

@@ -186,7 +186,10 @@ function helpText(): string {
   ].join('\n');
 }
 
-/** What Tab makes of the beginning of a line, as `readline` asks: what begins so of the commands, or of what one takes; in a message it is a tab. */
+/**
+ * What Tab makes of the beginning of a line, as `readline` asks: what begins so of the commands, or of what one takes; in a message it is a
+ * tab.
+ */
 export function completeChatLine(line: string): [completions: string[], replaced: string] {
   const [, typed, begun] = /^(\/[a-z?-]+)[ \t]+(\S*)$/i.exec(line) ?? [];
   const choices = typed && CHAT_COMMANDS.find(({ name }) => name === typed.toLowerCase())?.choices?.();

@@ -130,7 +130,10 @@ function listOpenTurns(status: Status): readonly string[] {
   return Array.from({ length: count }, (_, at) => `turn_${String(status.turns + 1 + at).padStart(4, '0')}`);
 }
 
-/** Reminds the person where the conversation stands: the last question that was answered, and its answer. Open turns are drawn from the feed. */
+/**
+ * Reminds the person where the conversation stands: the last question that was answered, and its answer. Open turns are drawn from the
+ * feed.
+ */
 export async function recap(session: ChatSession): Promise<void> {
   const entries = (await session.client.history(session.id)).filter((entry) => !session.openTurns.includes(entry.turn));
   const question = entries.findLast((entry) => isFromPerson(entry.message));

@@ -1,4 +1,6 @@
-/** `perdura debug context`: what the next model call sees, why it does not see a turn, and changes of it: compacted, truncated, taken back. */
+/**
+ * `perdura debug context`: what the next model call sees, why it does not see a turn, and changes of it: compacted, truncated, taken back.
+ */
 import { Option } from 'commander';
 import { knownTurns, type KnownTurns, type Shortened, type Why, type WhyAnswer } from '../../insight/why.js';
 import { turnNumber } from '../../records/identity.js';

@@ -280,7 +280,10 @@ async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record
   }
 }
 
-/** A link that lets a browser in: its code opens once, within a minute, and stands where no server and no log sees it. Undefined where the gateway's token does not open. */
+/**
+ * A link that lets a browser in: its code opens once, within a minute, and stands where no server and no log sees it. Undefined where the
+ * gateway's token does not open.
+ */
 export function createLink(served: string, browsers: Browsers): string | undefined {
   const code = browsers.createCode();
   if (code === undefined) return undefined;

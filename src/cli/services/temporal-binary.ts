@@ -164,8 +164,9 @@ async function goInstall(go: string, env: NodeJS.ProcessEnv, say: (text: string)
 
 /**
  * Measured: without the first two each queue hop costs 50 ms more. By default a workflow task fails once a hundred events have come
- * while it ran, and each new try replays more: a conversation that 400 messages a second are signalled to would take none of them. By default ten updates may wait for their answer, and
- * ten `send` that wait for a conversation in stepping mode would leave no place for the `step` that answers them.
+ * while it ran, and each new try replays more: a conversation that 400 messages a second are signalled to would take none of them. By
+ * default ten updates may wait for their answer, and ten `send` that wait for a conversation in stepping mode would leave no place for the
+ * `step` that answers them.
  */
 const DYNAMIC_CONFIG = [
   'system.enableActivityEagerExecution=true',

@@ -1,4 +1,7 @@
-/** What is remembered and found, for people: MEMORY.md line by line, its versions and proposals, summaries, facts, items, and hits of a search. */
+/**
+ * What is remembered and found, for people: MEMORY.md line by line, its versions and proposals, summaries, facts, items, and hits of a
+ * search.
+ */
 import { textOfDrawn, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
 import { drawLine, drawText, renderTable, type Column, type Look } from './table.js';

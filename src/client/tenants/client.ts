@@ -257,7 +257,9 @@ interface Reveal {
   error(error: unknown, request?: RequestNames): Promise<unknown>;
 }
 
-/** Conversations that the request itself has named, by their ids in Temporal: an answer names them as it did, whether there are such or not. */
+/**
+ * Conversations that the request itself has named, by their ids in Temporal: an answer names them as it did, whether there are such or not.
+ */
 type RequestNames = ReadonlyMap<string, string>;
 
 /** Fields whose sentences name conversations. */

@@ -77,7 +77,10 @@ const requestSchema = part({
   why: oneOf('reset', 'window', 'close'),
   /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
   task: v.optional(part({ goal: taskText, openTasks: list(taskText, MAX_TASKS) })),
-  /** Where the asker's worker takes work is where its store is. The server refuses `/_sys/`, and with it the workflow task that names it, for ever. */
+  /**
+   * Where the asker's worker takes work is where its store is. The server refuses `/_sys/`, and with it the workflow task that names it,
+   * for ever.
+   */
   taskQueue: like(/^(?!\/_sys\/)\P{C}{1,300}$/u, 'be the name of a task queue'),
 });
 

@@ -93,7 +93,10 @@ export function stepRefusal(state: ConversationState, id: string): string | unde
   return control.lock && control.lock.id !== id ? `step ${control.lock.id} is running: ${control.lock.words}` : undefined;
 }
 
-/** After every event: a step that is done is answered, one that the parent waits for begins, and a breakpoint that is reached stops what would come next. */
+/**
+ * After every event: a step that is done is answered, one that the parent waits for begins, and a breakpoint that is reached stops what
+ * would come next.
+ */
 export function advanceControl(before: ConversationState, state: ConversationState, event: ConversationEvent): ConversationState {
   const { control } = state;
   if (!control) return state;

@@ -38,7 +38,10 @@ interface FollowingTask {
   readonly untilAsked: boolean;
 }
 
-/** The task of a message that was just submitted, from its first event on. The first update is the task itself, the last has its final state. */
+/**
+ * The task of a message that was just submitted, from its first event on. The first update is the task itself, the last has its final
+ * state.
+ */
 export async function* followSubmitted(
   core: Conversations,
   submitted: Submitted,

@@ -1,6 +1,7 @@
 /**
- * Where a request comes from, and by which name it reaches the gateway. `X-Forwarded-*` counts where a trusted proxy has sent it; any other sender could have made it up.
- * In a chain the last address that no trusted proxy has is the client's: the client itself may have written those before it.
+ * Where a request comes from, and by which name it reaches the gateway. `X-Forwarded-*` counts where a trusted proxy has sent it; any other
+ * sender could have made it up. In a chain the last address that no trusted proxy has is the client's: the client itself may have written
+ * those before it.
  */
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';

@@ -10,7 +10,10 @@ import { optional } from '../core/read-body.js';
 import { invalid, unsupported } from '../core/errors.js';
 import { start } from '../native/schemas.js';
 
-/** Clients send all of their messages each time; only the newest of the user, and what tools have answered after the assistant's last, count here. */
+/**
+ * Clients send all of their messages each time; only the newest of the user, and what tools have answered after the assistant's last, count
+ * here.
+ */
 const MAX_MESSAGES = 10_000;
 const MAX_PARTS = 2_000;
 const MAX_ID = 200;

@@ -162,7 +162,9 @@ interface ClientAnswers {
 const BETWEEN_LOOKS_MS = 200;
 const PATIENCE_MS = 10_000;
 
-/** Hands over answers of a client's tools, in protocols with public ids of calls; `gone`: the turn has gone on without them, or with others. */
+/**
+ * Hands over answers of a client's tools, in protocols with public ids of calls; `gone`: the turn has gone on without them, or with others.
+ */
 export async function answerClientCalls(
   core: Conversations,
   { conversation, turn, answers, words, signal }: ClientAnswers,

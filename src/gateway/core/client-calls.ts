@@ -1,6 +1,6 @@
 /**
- * Tools that the client runs: as a request brings them, and their calls as protocols show them, with ids from which any gateway finds conversation, turn and call. Such an id
- * gives no right: who answers must be the one whose conversation it is (supplied-history.ts).
+ * Tools that the client runs: as a request brings them, and their calls as protocols show them, with ids from which any gateway finds
+ * conversation, turn and call. Such an id gives no right: who answers must be the one whose conversation it is (supplied-history.ts).
  */
 import type { Pending } from '../../client.js';
 import { invalid, unsupported } from './errors.js';

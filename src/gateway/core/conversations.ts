@@ -28,7 +28,8 @@ export interface Conversations {
   readonly client: PerduraClient;
   /**
    * Hands a message over, durably, and answers once it is taken; the same id is one message. With `start` the conversation is begun where
-   * there is none, and gone on with where it has ended. What it names of `POST /v1/attachments` becomes the conversation's. `signal` gives up waiting for a message that joins a running turn.
+   * there is none, and gone on with where it has ended. What it names of `POST /v1/attachments` becomes the conversation's. `signal` gives
+   * up waiting for a message that joins a running turn.
    */
   submit(
     id: string,

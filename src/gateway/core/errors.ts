@@ -65,7 +65,10 @@ export function isUntaken({ type }: Problem): boolean {
 
 const FAILED_STATUS: Readonly<Record<string, Problem['status']>> = { 'unknown-agent': 404, 'rate-limit': 429, overloaded: 503 };
 
-/** A failed turn, for protocols that answer it with an error: throws where it has failed. Where a limit ended it there is an answer, and the protocol has a reason for that. */
+/**
+ * A failed turn, for protocols that answer it with an error: throws where it has failed. Where a limit ended it there is an answer, and the
+ * protocol has a reason for that.
+ */
 export function refuseFailed({ stopReason, error }: TurnResult): void {
   if (stopReason !== 'failed') return;
   const { type, message } = error ?? { type: 'failed', message: 'the turn failed' };

@@ -24,10 +24,12 @@ export interface CollectOptions {
   readonly limit: (path: string) => number | undefined;
   readonly tooLarge: (context: Context, maxBytes: number) => Response;
   readonly maxHeldBytes?: number;
+  readonly maxHeldPerToken?: number;
 }
 
-export function collectBodies({ limit, tooLarge, maxHeldBytes = MAX_HELD_BYTES }: CollectOptions): MiddlewareHandler<GatewayVariables> {
-  const held = createHeldBytes(maxHeldBytes, Math.min(MAX_HELD_PER_TOKEN, maxHeldBytes));
+export function collectBodies(options: CollectOptions): MiddlewareHandler<GatewayVariables> {
+  const { limit, tooLarge, maxHeldBytes = MAX_HELD_BYTES, maxHeldPerToken = MAX_HELD_PER_TOKEN } = options;
+  const held = createHeldBytes(maxHeldBytes, maxHeldPerToken);
   return async (context, next) => {
     const maxBytes = limit(context.req.path);
     if (maxBytes === undefined || !hasBody(context)) return next();

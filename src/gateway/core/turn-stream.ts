@@ -24,7 +24,10 @@ export interface TurnDelta {
   readonly view: TurnView;
 }
 
-/** A feed that is silent for so long at first may have nothing; its reader hears that, and what comes then is old up to the edge all the same. */
+/**
+ * A feed that is silent for so long at first may have nothing; its reader hears that, and what comes then is old up to the edge all the
+ * same.
+ */
 const IDLE_MS = 100;
 /** One that is silent for so long has brought all that it has, though the edge is not of this turn. */
 const LAG_MS = 300;

@@ -1,4 +1,7 @@
-/** The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for every reader, and requests the rest from the native API. */
+/**
+ * The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for every reader, and requests the rest from the
+ * native API.
+ */
 import { join, extname, sep } from 'node:path';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Turns as text (seed 000, section 19), where they cannot be messages: for a summarizer, another provider, a person; and what their tools did. */
+/**
+ * Turns as text (seed 000, section 19), where they cannot be messages: for a summarizer, another provider, a person; and what their tools
+ * did.
+ */
 import {
   shownText,
   type AssistantMessage,

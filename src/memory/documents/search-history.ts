@@ -97,7 +97,8 @@ function excerptAt(text: string, match: number): string {
 }
 
 /**
- * Lines of HISTORY that are no summary but words of a conversation, where no model summarized in time. Of these lives alone: a line that another entry has too is that one's as well, and is not among them.
+ * Lines of HISTORY that are no summary but words of a conversation, where no model summarized in time. Of these lives alone: a line that
+ * another entry has too is that one's as well, and is not among them.
  */
 export async function rawFallbackLines(
   history: AsyncIterable<HistoryEntry>,

@@ -1,4 +1,7 @@
-/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is to be trusted. */
+/**
+ * What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is
+ * to be trusted.
+ */
 import type { Entry } from '../../records/message.js';
 import { type Trust, foldedLine, splitLines } from '../../records/memory/documents.js';
 import { hashText, type Kind } from '../../search/passage-table.js';

@@ -64,7 +64,10 @@ export function toQuery({ after, before, ...question }: RecallQuestion, now: Dat
 
 // What a model reads. Every line of a text comes after `> `, so that no text can pass for the words around it; what a tool brought says so.
 
-/** UTF-16 units of a search's hits, and of one of them: in plain letters the whole stays below what an agent stores as an item (`memory.inlineLimit`). */
+/**
+ * UTF-16 units of a search's hits, and of one of them: in plain letters the whole stays below what an agent stores as an item
+ * (`memory.inlineLimit`).
+ */
 const ANSWER_CHARACTERS = 3_800;
 const HIT_CHARACTERS = 600;
 const RECALLED_CHARACTERS = 2_000;

@@ -59,7 +59,9 @@ export interface Recalled {
   readonly confidence: number;
 }
 
-/** What is at an address and around it, in its order; empty where nothing is there. `known`: lives of the scope that need not be looked for. */
+/**
+ * What is at an address and around it, in its order; empty where nothing is there. `known`: lives of the scope that need not be looked for.
+ */
 export async function openAt(
   store: Store,
   key: ScopeKey,

@@ -125,7 +125,10 @@ export const itemRecordSchema = z.object({
   v: z.literal(1),
   id: z.string().regex(/^mem_[A-Za-z0-9_]{1,64}$/),
   session: z.int(),
-  /** Of the result of the call that stored it, among the entries of its place; of a sub-agent's the result of the call that began it; absent where none did. */
+  /**
+   * Of the result of the call that stored it, among the entries of its place; of a sub-agent's the result of the call that began it; absent
+   * where none did.
+   */
   slot: z.int().optional(),
   type: z.enum(ITEM_TYPES),
   /** Where its body lies; `json`: the body is JSON, else it is the text itself. */

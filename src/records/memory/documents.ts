@@ -104,7 +104,7 @@ export function newLines(before: string, after: string): string[] {
   return toLines(after).filter((line) => foldedLine(line) !== '' && !known.has(foldedLine(line)));
 }
 
-/** How often each folded line stands in `lines`; blank ones do not count. */
+/** How often each folded line occurs in `lines`; blank ones do not count. */
 export function lineCounts(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const line of lines) {

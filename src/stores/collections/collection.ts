@@ -3,7 +3,8 @@
  * a collection means is written once.
  *
  * - `decide` sees the records and answers with their replacements. The change is made only if none of the records it touches has changed
- *   meanwhile; otherwise `decide` runs again. Where a decision depends on more than it touches, each change gives one common record another text.
+ *   meanwhile; otherwise `decide` runs again. Where a decision depends on more than it touches, each change gives one common record another
+ * text.
  * - A `decide` that finds its work done answers undefined: then the same call again changes nothing (stores/idempotent-writes).
  * - A foreign record is counted, and stays where it is; in Redis until a record of its id is written, a newer one also then.
  */
@@ -46,7 +47,9 @@ export type Decide<Item> = (items: readonly Item[], taken: readonly string[]) =>
 /** All items, those that stay being the very ones that were given; undefined leaves everything as it is. */
 type Decision<Item> = readonly Item[] | undefined;
 
-/** `attempt` ends the sentence "cannot …" of a StoreUnavailable. With `ids` the records of these ids are seen alone, however many there are. */
+/**
+ * `attempt` ends the sentence "cannot …" of a StoreUnavailable. With `ids` the records of these ids are seen alone, however many there are.
+ */
 export interface Collection<Item> {
   /** `refuse`: throws where something else is in the collection's place, for what must not be taken for empty. */
   read(attempt: string, foreign?: 'skip' | 'refuse', ids?: readonly string[]): Promise<Records<Item>>;

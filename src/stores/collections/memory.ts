@@ -1,6 +1,6 @@
 /**
- * What is remembered beyond the entries: episodes of a conversation, facts of a scope, vectors of texts. A fact that was replaced stays, marked. A removed
- * one is gone; its number and its batches, without its words, stay in another collection, so that neither comes again.
+ * What is remembered beyond the entries: episodes of a conversation, facts of a scope, vectors of texts. A fact that was replaced stays,
+ * marked. A removed one is gone; its number and its batches, without its words, stay in another collection, so that neither comes again.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * Files that were sent before a message names them: a record of each, a list of those that wait to be used, and their bytes, which are a matter
- * of each store. Bytes come and go inside the change of their record.
+ * Files that were sent before a message names them: a record of each, a list of those that wait to be used, and their bytes, which are a
+ * matter of each store. Bytes come and go inside the change of their record.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
- * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}` and its id if it has one, numbered under feed.lock (feed-cursor.ts).
- * Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as it is to have, so that cutting costs
- * each event the same however long the conversation.
+ * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}` and its id if it has one, numbered under feed.lock
+ * (feed-cursor.ts). Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as it is to have, so that
+ * cutting costs each event the same however long the conversation.
  *
  * Readers of this process share one follower for each feed: it polls the size of the file.
  */

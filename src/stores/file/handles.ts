@@ -3,9 +3,9 @@
  * serves while the file has its inode. If the file was replaced or removed, it is closed, and the path opened anew.
  *
  * Writing is made by short calls, of which the thread pool costs several times what they cost: they are made at once. But a call that makes,
- * links or writes a file can wait for the disk when that is busy, and everything else in the process would wait with it. So simultaneous calls
- * take 10 ms of one turn of the event loop together; later ones go to the thread pool, and after a single call that took longer all of them for
- * a second. Only waiting for the disk always goes there.
+ * links or writes a file can wait for the disk when that is busy, and everything else in the process would wait with it. So simultaneous
+ * calls take 10 ms of one turn of the event loop together; later ones go to the thread pool, and after a single call that took longer all
+ * of them for a second. Only waiting for the disk always goes there.
  */
 import * as fs from 'node:fs';
 import { link, mkdir, unlink } from 'node:fs/promises';

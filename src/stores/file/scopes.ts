@@ -13,7 +13,10 @@ const PART = /^search-index\.([\w-]+)\.bin$/;
 const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', 'vectors.jsonl'];
 const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
 const ABSENT = '-';
-/** Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than they do. */
+/**
+ * Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than
+ * they do.
+ */
 const AT_ONCE = 32;
 
 export function createFileScopes(dir: string): Scopes {
@@ -111,8 +114,8 @@ function unlessGone<T>(look: () => T, otherwise: T): T {
 
 /**
  * Notes of which lives of a scope were written to (life-writes.ts): a file of lines, one for each write, that begins anew when it is long.
- * A reader that has read up to some place reads on from there; if it is another file by now, all lives are looked at. The file is opened for each
- * note, after the write, so that a reader that finds the file gone sees the write of a note in it.
+ * A reader that has read up to some place reads on from there; if it is another file by now, all lives are looked at. The file is opened
+ * for each note, after the write, so that a reader that finds the file gone sees the write of a note in it.
  */
 const NAME = 'changes.log';
 const MAX_BYTES = 1024 * 1024;

@@ -252,7 +252,10 @@ function toArguments(entries: readonly Entry[]): string[] {
   return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
 }
 
-/** Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is there. */
+/**
+ * Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is
+ * there.
+ */
 function remember(
   cache: EntryCache,
   where: string,

@@ -48,8 +48,8 @@
  *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
- * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is gone
- * in a minute.
+ * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
+ * gone in a minute.
  */
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner } from '../store.js';
 

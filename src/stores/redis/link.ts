@@ -147,7 +147,10 @@ export function replyCode(error: Error): string {
   return /^[A-Z]+/.exec(error.message)?.[0] ?? '';
 }
 
-/** What a person should know about this Redis before trusting it with conversations. Reads INFO, not CONFIG: managed services forbid the latter. */
+/**
+ * What a person should know about this Redis before trusting it with conversations. Reads INFO, not CONFIG: managed services forbid the
+ * latter.
+ */
 export async function checkRedis(link: RedisLink): Promise<string[]> {
   await link.ask('reach the store', (redis) => redis.ping());
   let info: ReadonlyMap<string, string>;

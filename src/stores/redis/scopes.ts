@@ -1,4 +1,7 @@
-/** What a search needs of a scope in Redis: which lives there are, what was written in them since, and the parts of its index. Keys: keys.ts. */
+/**
+ * What a search needs of a scope in Redis: which lives there are, what was written in them since, and the parts of its index. Keys:
+ * keys.ts.
+ */
 import { randomUUID } from 'node:crypto';
 import { lifeKey, scopeKey } from './keys.js';
 import type { RedisLink } from './link.js';

@@ -233,8 +233,8 @@ return ''
 `;
 
 /**
- * KEYS: archived, entries, deleted. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field `move` of
- * the entries.
+ * KEYS: archived, entries, deleted. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field
+ * `move` of the entries.
  */
 const MOVE = `${NOT_DELETED}
 local archived, entries, toArchive, move = KEYS[1], KEYS[2], ARGV[1] == '1', tonumber(ARGV[2])
@@ -325,7 +325,10 @@ redis.call('ZADD', KEYS[2], ARGV[3], number)
 return {'appended'}
 `;
 
-/** KEYS[1] list. ARGV: place from 0 (the list only grows at its end), what it was, what it becomes, and so on. Answers how many are others by now. */
+/**
+ * KEYS[1] list. ARGV: place from 0 (the list only grows at its end), what it was, what it becomes, and so on. Answers how many are others
+ * by now.
+ */
 const REPLACE_ITEMS = `
 local others = 0
 for i = 1, #ARGV, 3 do
