@@ -129,9 +129,9 @@ test('a fact that was forgotten does not come back with what is healed', async (
   const id = world.id();
   const scope = `forgotten-${process.pid}`;
   await remembering(id, 6, scope);
-  playSummary('The safe opens with 9173.');
+  playSummary('The safe opens with qz9173.');
   await world.client.compact(id);
-  expect(await world.client.scope(scope).forget('The safe opens with 9173.')).toMatchObject({ facts: ['sem_0001'] });
+  expect(await world.client.scope(scope).forget('The safe opens with qz9173.')).toMatchObject({ facts: ['sem_0001'] });
   await redis.flushall();
   world.api.play({ reply: text('ok') });
   await world.client.send(id, 'go on');
@@ -148,10 +148,10 @@ test('a memory that was flushed comes back from the history of its one writer, f
   world = await startWorld({ redisUrl: server.url, aside, answer: () => text('ok') });
   const id = world.id();
   const scope = `flushed-${process.pid}`;
-  await world.client.send(id, 'I keep bees, and my safe opens with 9173', { start: { scope } });
-  says = '- Keeps bees.\n- The safe opens with 9173.';
+  await world.client.send(id, 'I keep bees, and my safe opens with qz9173', { start: { scope } });
+  says = '- Keeps bees.\n- The safe opens with qz9173.';
   await world.client.reset(id);
-  await world.client.scope(scope).forget('The safe opens with 9173.');
+  await world.client.scope(scope).forget('The safe opens with qz9173.');
   await world.client.send(id, 'I moved to Bergen');
   says = '- Keeps bees.\n- Moved to Bergen.';
   await world.client.reset(id);
@@ -164,5 +164,5 @@ test('a memory that was flushed comes back from the history of its one writer, f
   const history = [];
   for await (const entry of await world.client.scope(scope).history()) history.push(entry.text);
   expect(history).toHaveLength(2);
-  expect(JSON.stringify(history)).not.toContain('9173');
+  expect(JSON.stringify(history)).not.toContain('qz9173');
 });

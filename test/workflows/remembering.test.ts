@@ -337,29 +337,29 @@ test('an edit by hand while the model is asked is merged, not overwritten', asyn
 test('what is forgotten is gone from memory and facts, and a consolidation in flight does not bring it back', async () => {
   const { id, scope } = await started();
   const memory = world.client.scope(scope);
-  await world.client.send(id, say(id, 'my locker code is 4711 and I like chess'));
-  consolidator = () => answerJson('[2026-11-21 10:00] The locker code is 4711.', '- The locker code is 4711.\n- Likes chess.');
+  await world.client.send(id, say(id, 'my locker code is qz4711 and I like chess'));
+  consolidator = () => answerJson('[2026-11-21 10:00] The locker code is qz4711.', '- The locker code is qz4711.\n- Likes chess.');
   await world.client.reset(id);
-  await world.store.facts.add(key(scope), 'batch', [{ ts: 1, fact: 'The locker code is 4711.', tags: [], confidence: 1, salience: 1 }], {
+  await world.store.facts.add(key(scope), 'batch', [{ ts: 1, fact: 'The locker code is qz4711.', tags: [], confidence: 1, salience: 1 }], {
     conversation: id,
     turn_ids: [],
   });
-  const moved = [{ fact: 'The locker code is 4711.', by: null, ts: 2 }];
+  const moved = [{ fact: 'The locker code is qz4711.', by: null, ts: 2 }];
   await world.store.facts.add(key(scope), 'batch 2', [], { conversation: id, turn_ids: [] }, moved);
-  await world.client.send(id, say(id, 'what was my locker code? 4711, right'));
+  await world.client.send(id, say(id, 'what was my locker code? qz4711, right'));
   const hold = gate();
   consolidator = () => ({
-    ...answerJson('[2026-11-21 10:00] Again: the locker code is 4711.', '- The locker code is 4711.\n- Likes chess.\n- Likes tea.'),
+    ...answerJson('[2026-11-21 10:00] Again: the locker code is qz4711.', '- The locker code is qz4711.\n- Likes chess.\n- Likes tea.'),
     hold,
   });
   const reset = world.client.reset(id);
   await hold.reached;
-  expect(await memory.forget('The locker code is 4711.')).toMatchObject({ lines: ['- The locker code is 4711.'], facts: ['sem_0001'] });
+  expect(await memory.forget('The locker code is qz4711.')).toMatchObject({ lines: ['- The locker code is qz4711.'], facts: ['sem_0001'] });
   hold.release();
   await reset;
-  expect(await memoryOf(scope)).not.toContain('4711');
+  expect(await memoryOf(scope)).not.toContain('qz4711');
   expect(await memoryOf(scope)).toContain('- Likes chess.');
-  expect(JSON.stringify(await historyOf(scope))).not.toContain('4711');
+  expect(JSON.stringify(await historyOf(scope))).not.toContain('qz4711');
   // Also one that counted no longer.
   expect((await world.store.facts.list(key(scope), { all: true })).facts).toEqual([]);
 });
@@ -455,9 +455,9 @@ test('care merges what is there twice, by the same writer', async () => {
 test('what is to stay forgotten is in no raw fallback, and in no line that stands for what left the prompt', async () => {
   await world.writeAgent('terse', { memory: { consolidationTimeout: 300, memoryWindow: 4, keepCount: 2, trim: 'at-window' } });
   const { id, scope } = await started('terse');
-  await world.client.scope(scope).forget('the alarm code is 5521');
+  await world.client.scope(scope).forget('the alarm code is qz5521');
   consolidator = () => overloaded();
-  for (const words of ['first', 'the alarm code is 5521', 'third']) await world.client.send(id, say(id, `${words} ${LONG}`));
+  for (const words of ['first', 'the alarm code is qz5521', 'third']) await world.client.send(id, say(id, `${words} ${LONG}`));
   await waitFor(
     () => world.client.status(id),
     ({ epoch }) => epoch === 2,
@@ -466,11 +466,11 @@ test('what is to stay forgotten is in no raw fallback, and in no line that stand
   const first = textOf(stage.requests(id).at(-1)!.messages[0]!.content);
   expect(first).toMatch(/Of 4 earlier messages, which no model has summarized, the newest 4 stand here/);
   expect(first).toMatch(/USER: \S+ first and here/);
-  expect(first).not.toContain('5521');
+  expect(first).not.toContain('qz5521');
   expect((await world.client.context(id)).window).toMatchObject({ trims: 1, messages: 4, unsummarized: 4 });
   const entries = await historyOf(scope);
   expect(entries[0]?.kind).toBe('raw-fallback');
-  expect(JSON.stringify(entries)).not.toContain('5521');
+  expect(JSON.stringify(entries)).not.toContain('qz5521');
 });
 
 test('a model that was given too much is asked with less', async () => {

@@ -27,7 +27,7 @@ const DAY = 86_400;
 /** Five days ago, at noon. */
 const BEGINNING = Math.floor(Date.now() / 1000 / DAY) * DAY - 5 * DAY + DAY / 2;
 const FIRST = '# Memory\n- Prefers tea.\n';
-const SECOND = '# Memory\n- Prefers green tea.\n- The gate code of the harbour is 4711.\n- Hostile \u001b[2J line.\n';
+const SECOND = '# Memory\n- Prefers green tea.\n- The gate code of the harbour is qz4711.\n- Hostile \u001b[2J line.\n';
 
 function from(trust: LineSource['trust'], turn: string): LineSource {
   return { trust, conversation: 'conv_8', turn_ids: [turn] };
@@ -50,16 +50,16 @@ async function remembering(): Promise<string> {
     ...{ id: 'two', ts: BEGINNING + DAY, cause: 'consolidation', from: first.version, text: SECOND },
     lines: [
       { line: '- Prefers green tea.', source: from('user', 'turn_0004') },
-      { line: '- The gate code of the harbour is 4711.', source: from('tool:read_file', 'turn_0005') },
+      { line: '- The gate code of the harbour is qz4711.', source: from('tool:read_file', 'turn_0005') },
       { line: '- Hostile \u001b[2J line.', source: from('model', 'turn_0005') },
     ],
   });
   await documents.appendHistory(key, { id: 'h1', kind: 'summary', ts: BEGINNING, text: 'They planned the harbour.' });
   await documents.appendHistory(key, {
     ...{ id: 'h2', kind: 'raw-fallback', ts: BEGINNING + DAY },
-    text: '[raw-fallback]\nuser: what of the HARBOUR?\nassistant: The gate code of the harbour is 4711.',
+    text: '[raw-fallback]\nuser: what of the HARBOUR?\nassistant: The gate code of the harbour is qz4711.',
   });
-  const fact = { ts: BEGINNING, fact: 'The gate code of the harbour is 4711.', tags: [], confidence: 0.9, salience: 0.7 };
+  const fact = { ts: BEGINNING, fact: 'The gate code of the harbour is qz4711.', tags: [], confidence: 0.9, salience: 0.7 };
   await facts.add(key, 'batch', [fact], { conversation: 'conv_8', turn_ids: ['turn_0005'] });
   await documents.propose(
     key,
@@ -75,7 +75,7 @@ test('show prints the document alone on stdout, and beside it how it stands', as
   const scope = await remembering();
   const shown = await perdura('memory', scope, '--explain');
   expect(shown).toMatchObject({ code: 0, stdout: SECOND.replace('\u001b', '␛') });
-  expect(shown.stderr).toMatch(/^version [0-9a-f]{8} · 91 of 8,192 bytes · consolidation \d d ago$/m);
+  expect(shown.stderr).toMatch(/^version [0-9a-f]{8} · 93 of 8,192 bytes · consolidation \d d ago$/m);
   expect(shown.stderr).toContain(`memory:${scope} does not run: nothing was consolidated yet`);
   expect(shown.stderr).toContain(`3 lines wait for a person: perdura memory review ${scope}`);
   expect(shown.stderr).toContain(`temporal workflow query --name status -w memory:${scope} --address`);
@@ -122,7 +122,7 @@ test('blame says of each line who brought it, and that a person did where nobody
   await appendFile(file, '- Written with an editor.\n');
   const { stdout } = await perdura('memory', scope, '--blame');
   expect(stdout).toMatch(
-    /^tool:read_file · conv_8, turn_0005 · consolidation \d d ago\n {2}3 {2}- The gate code of the harbour is 4711\.$/m,
+    /^tool:read_file · conv_8, turn_0005 · consolidation \d d ago\n {2}3 {2}- The gate code of the harbour is qz4711\.$/m,
   );
   expect(stdout).toMatch(/^person · hand \S.*\n {2}5 {2}- Written with an editor\.$/m);
   expect(stdout).not.toMatch(UNSAFE);
@@ -144,7 +144,7 @@ test('diff shows the last change, or what lies between versions and dates; at sh
   const [first, second] = changes.map(({ version }) => version);
   const last = await perdura('memory', scope, '--diff');
   expect(last.stdout).toBe(
-    '  # Memory\n- - Prefers tea.\n+ - Prefers green tea.\n+ - The gate code of the harbour is 4711.\n+ - Hostile ␛[2J line.\n',
+    '  # Memory\n- - Prefers tea.\n+ - Prefers green tea.\n+ - The gate code of the harbour is qz4711.\n+ - Hostile ␛[2J line.\n',
   );
   expect((await perdura('memory', scope, '--diff', '--color', 'always')).stdout).toContain(
     '\u001b[31m- \u001b[39m\u001b[31m- Prefers tea.',
@@ -215,14 +215,14 @@ test('review lists what waits, and decides once', async () => {
 
 test('forget shows what would go, does nothing unasked, and says what still has it', async () => {
   const scope = await remembering();
-  const unasked = await perdura('memory', 'forget', 'the harbour gate code is 4711', '--scope', scope);
+  const unasked = await perdura('memory', 'forget', 'the harbour gate code is qz4711', '--scope', scope);
   expect(unasked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
   expect(unasked.stdout).toBe(
-    'MEMORY.md\n    - The gate code of the harbour is 4711.\nfact sem_0001\n    The gate code of the harbour is 4711.\nHISTORY\n    1 line\n',
+    'MEMORY.md\n    - The gate code of the harbour is qz4711.\nfact sem_0001\n    The gate code of the harbour is qz4711.\nHISTORY\n    1 line\n',
   );
-  expect((await world.client.scope(scope).text()).text).toContain('4711');
+  expect((await world.client.scope(scope).text()).text).toContain('qz4711');
 
-  const { code, stderr } = await perdura('memory', 'forget', 'the harbour gate code is 4711', '--scope', scope, '-y');
+  const { code, stderr } = await perdura('memory', 'forget', 'the harbour gate code is qz4711', '--scope', scope, '-y');
   expect(code).toBe(0);
   expect(stderr).toContain(`gone from the memory of ${scope}: 1 line, 1 fact, 0 proposals, 1 line of HISTORY`);
   expect(stderr).toMatch(/What still has it:\n.*Temporal's history.*retention.*\n.*raw traces.*\n.*\/new\n.*said again/);
@@ -233,7 +233,7 @@ test('forget shows what would go, does nothing unasked, and says what still has 
     await memory.facts(),
     (await perdura('history', 'show', scope)).stdout,
   ]);
-  expect(left).not.toContain('4711');
+  expect(left).not.toContain('qz4711');
 
   const nothing = await perdura('memory', 'forget', 'unheard-of', '--scope', scope, '-y', '-o', 'json');
   expect(parsed(nothing)).toMatchObject({ scope, lines: [], facts: [], proposals: [], historyLines: 0 });
