@@ -11,7 +11,7 @@ import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memor
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
 import { EMBEDDER_PATTERN, type Embedder } from '../models/embedder.js';
 import type { ModelHook, Model } from '../models/model.js';
-import type { DeclaredModels } from '../models/known-models.js';
+import { PROVIDERS, type DeclaredModels } from '../models/known-models.js';
 import type { Observer } from '../telemetry/observer.js';
 import { builtinTools } from '../tools/builtin/index.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
@@ -80,7 +80,6 @@ const declaredModels = z
   )
   .optional();
 const declaredModelsSchema = z.object({ models: declaredModels });
-const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 
 /** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
 export async function loadUserConfig(cwd: string): Promise<Extensions> {
@@ -123,7 +122,7 @@ export function checkExtensions(given: unknown, from: string): Extensions {
   for (const [name, model] of Object.entries(providers ?? {})) {
     if (!/^[a-z0-9][a-z0-9-]*$/.test(name))
       refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
-    if (BUILTIN_PROVIDERS.includes(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
+    if (PROVIDERS.has(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
     if (!isRecord(model) || typeof model['stream'] !== 'function') refuse(`providers.${name} is no model: it needs a function "stream"`);
     if (!TEXT_TOOLS.includes(model['textTools']))
       refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);

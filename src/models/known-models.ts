@@ -1,5 +1,32 @@
-/** What is known of models: how much they take and what they cost. Names are `provider/model`; prices as published in November 2026. */
+/**
+ * What is known of providers and models: what they need, how much they take and what they cost. Names are `provider/model`; prices as published
+ * in November 2026.
+ */
 import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
+
+export interface Provider {
+  /** An optional peer that its client is made of. */
+  readonly package?: string;
+  /** The setting that holds its key; absent: it needs none. */
+  readonly key?: string;
+  /** Its name in OpenTelemetry's conventions, where that is another. */
+  readonly inTraces?: string;
+}
+
+const BUILTIN_PROVIDERS = {
+  anthropic: { key: 'ANTHROPIC_API_KEY' },
+  openai: { package: 'openai', key: 'OPENAI_API_KEY' },
+  'openai-responses': { package: 'openai', key: 'OPENAI_API_KEY', inTraces: 'openai' },
+  gemini: { package: '@google/genai', key: 'GEMINI_API_KEY', inTraces: 'gcp.gemini' },
+  ollama: { package: 'ollama' },
+  /** The scripted stand-in (offline.ts), which is no client of a provider. */
+  offline: {},
+} satisfies Readonly<Record<string, Provider>>;
+
+export type BuiltinProvider = Exclude<keyof typeof BUILTIN_PROVIDERS, 'offline'>;
+
+/** The built-in ones, by the name before the slash: a new one is registered here, and its client in providers.ts. */
+export const PROVIDERS: ReadonlyMap<string, Provider> = new Map<string, Provider>(Object.entries(BUILTIN_PROVIDERS));
 
 /** US dollars per million tokens. */
 export interface Price {

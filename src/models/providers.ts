@@ -1,4 +1,4 @@
-/** Which provider a `provider/model` asks for: a new one is registered here. */
+/** Which provider a `provider/model` asks for: the client of a new one is registered here. */
 import type { Embedder } from './embedder.js';
 import { createAnthropicModel } from './anthropic/client.js';
 import { createGeminiModel } from './gemini/client.js';
@@ -6,7 +6,7 @@ import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions, createOllamaEmbedder } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel, createOpenAIEmbedder } from './openai/client.js';
-import { createModelLimits, splitModel, type DeclaredModels, type Models } from './known-models.js';
+import { createModelLimits, splitModel, type BuiltinProvider, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {
   readonly anthropic?: KeyedOptions;
@@ -22,15 +22,14 @@ export interface ProviderOptions {
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
 export function createModels(options: ProviderOptions): Models {
-  const builtin = [
-    createAnthropicModel(options.anthropic ?? {}),
-    createOpenAIModel(options.openai ?? {}),
-    createOpenAIResponsesModel(options.openai ?? {}),
-    createGeminiModel(options.gemini ?? {}),
-    createOllamaModel(options.ollama ?? {}),
-  ];
-  const providers = new Map<string, Model>(builtin.map((model) => [model.provider, model]));
-  for (const [name, model] of Object.entries(options.custom ?? {})) providers.set(name, model);
+  const builtin: Readonly<Record<BuiltinProvider, Model>> = {
+    anthropic: createAnthropicModel(options.anthropic ?? {}),
+    openai: createOpenAIModel(options.openai ?? {}),
+    'openai-responses': createOpenAIResponsesModel(options.openai ?? {}),
+    gemini: createGeminiModel(options.gemini ?? {}),
+    ollama: createOllamaModel(options.ollama ?? {}),
+  };
+  const providers = new Map<string, Model>(Object.entries({ ...builtin, ...options.custom }));
   const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

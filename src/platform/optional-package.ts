@@ -16,14 +16,6 @@ export const OIDC_PACKAGES = ['jose', 'openid-client'] as const;
 export const OTEL_PACKAGE = '@opentelemetry/sdk-node';
 export const TOKENIZER_PACKAGE = 'gpt-tokenizer';
 
-/** By the name before the slash of `provider/model`; the others need none. */
-export const PROVIDER_PACKAGES: Readonly<Record<string, string>> = {
-  openai: 'openai',
-  'openai-responses': 'openai',
-  gemini: '@google/genai',
-  ollama: 'ollama',
-};
-
 /** Its message follows what was attempted, and a colon. */
 export class MissingPackage extends Error {
   override readonly name = 'MissingPackage';

@@ -12,9 +12,9 @@ import {
   OIDC_PACKAGES,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
-  PROVIDER_PACKAGES,
   TOKENIZER_PACKAGE,
 } from '../../src/platform/optional-package.js';
+import { PROVIDERS } from '../../src/models/known-models.js';
 
 const failing = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
@@ -49,7 +49,7 @@ test('all that is loaded so is an optional peer, in the version that the tests r
   >;
   const loaded = [
     ...new Set([
-      ...Object.values(PROVIDER_PACKAGES),
+      ...[...PROVIDERS.values()].flatMap((one) => one.package ?? []),
       ...PAGE_PACKAGES,
       ...OIDC_PACKAGES,
       A2A_PACKAGE,

@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
+import { SETTINGS } from '../../config/settings.js';
 import { needsStandIn, providerSettings, type Config, type Environment, type SettingInUse } from '../../config.js';
 import { readCircuits } from '../../models/circuit-breaker.js';
-import { splitModel } from '../../models/known-models.js';
+import { PROVIDERS, splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
 import { findTokenizer } from '../../models/token-counter.js';
@@ -17,7 +18,6 @@ import {
   describeNeeds,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
-  PROVIDER_PACKAGES,
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
@@ -25,6 +25,7 @@ import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../s
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
 
+const KEYS = [...new Set([...PROVIDERS.values()].flatMap(({ key }) => (key === undefined ? [] : [key])))];
 const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;
 const TOO_LITTLE = 100 * 1024 ** 2;
@@ -116,19 +117,12 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
   return [...found, ...noDefault, ...failed, ...servers];
 }
 
-/** By the provider's name; others need none, or come from the user. */
-const KEYS = {
-  anthropic: ['ANTHROPIC_API_KEY', 'anthropicApiKey'],
-  openai: ['OPENAI_API_KEY', 'openaiApiKey'],
-  'openai-responses': ['OPENAI_API_KEY', 'openaiApiKey'],
-  gemini: ['GEMINI_API_KEY', 'geminiApiKey'],
-} as const;
-
 /** A model that falls over to one without a key falls into nothing, on the day on which it is needed. */
 export function checkListedModels({ id, config: { models = [] } }: Pick<LoadedAgent, 'id' | 'config'>, config: Config): Finding[] {
   return models.flatMap((name) => {
-    const [setting, key] = Object.entries(KEYS).find(([provider]) => name.startsWith(`${provider}/`))?.[1] ?? [];
-    if (setting === undefined || key === undefined || config[key] !== undefined) return [];
+    const setting = PROVIDERS.get(splitModel(name).provider)?.key;
+    const key = SETTINGS.find((one) => one.name === setting)?.key;
+    if (key === undefined || config[key as keyof Config] !== undefined) return [];
     return [
       warning(
         `Models of ${id}`,
@@ -218,14 +212,14 @@ export async function checkProvider(config: Config): Promise<Finding> {
     );
     return ok('Model', `${model} answers, ${Date.now() - begin} ms for a few tokens`);
   } catch (error) {
-    const needed = PROVIDER_PACKAGES[splitModel(model).provider];
+    const [needed] = neededPackages(model);
     if (error instanceof ModelFailure && error.kind === 'missing-package' && needed !== undefined) {
       return broken('Model', errorMessage(error), installCommand([needed]));
     }
     return broken(
       'Model',
       errorMessage(error),
-      'export a key that is valid for this provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or correct PERDURA_MODEL',
+      `export a key that is valid for this provider (${KEYS.join(', ')}), or correct PERDURA_MODEL`,
     );
   }
 }
@@ -259,7 +253,7 @@ function hint(what: string, found: string, mend: string): Finding {
 }
 
 function neededPackages(model: string): readonly string[] {
-  const needed = PROVIDER_PACKAGES[splitModel(model).provider];
+  const needed = PROVIDERS.get(splitModel(model).provider)?.package;
   return needed === undefined ? [] : [needed];
 }
 

@@ -31,6 +31,7 @@ import type {
 } from '../../conversation/turn/model-step-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../records/message.js';
+import { PROVIDERS } from '../../models/known-models.js';
 import type { ModelHook } from '../../models/model.js';
 import type { Observed, DeliveryLog } from '../observer.js';
 import type { Redactor } from '../log.js';
@@ -358,12 +359,10 @@ const BUCKETS = {
   seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
 } as const;
 
-const PROVIDERS: Readonly<Record<string, string>> = { 'openai-responses': 'openai', gemini: 'gcp.gemini' };
-
 /** Of `provider/model`. */
 function toProvider(model: string): string {
   const ours = model.split('/', 1)[0] ?? '';
-  return PROVIDERS[ours] ?? ours;
+  return PROVIDERS.get(ours)?.inTraces ?? ours;
 }
 
 /** The provider's name of the model. */
