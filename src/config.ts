@@ -146,6 +146,12 @@ export function needsStandIn({ anthropicApiKey, anthropicBaseUrl, model }: Confi
   return anthropicApiKey === undefined && anthropicBaseUrl === undefined && model.startsWith('anthropic/');
 }
 
+/** @internal A setting by its name in the environment; undefined where it is not set. */
+export function readSetting(config: Config, name: string): unknown {
+  const key = SETTINGS.find((one) => one.name === name)?.key;
+  return key === undefined ? undefined : config[key as keyof Config];
+}
+
 /** @internal What each provider of models is to be given, by its name. */
 export function providerSettings(config: Config) {
   return {

@@ -103,9 +103,10 @@ export const ARROWS: readonly Row[] = [
       'memory/processors.ts',
       'memory/compaction/compactor.ts',
       'models/embedder.ts',
+      'models/known-models.ts',
       'extensions/typescript.ts',
     ],
-    mayTypes: ['records/', 'conversation/', 'models/model.ts', 'models/known-models.ts', 'memory/channel/', 'telemetry/observer.ts'],
+    mayTypes: ['records/', 'conversation/', 'models/model.ts', 'memory/channel/', 'telemetry/observer.ts'],
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
-import { SETTINGS } from '../../config/settings.js';
-import { needsStandIn, providerSettings, type Config, type Environment, type SettingInUse } from '../../config.js';
+import { needsStandIn, providerSettings, readSetting, type Config, type Environment, type SettingInUse } from '../../config.js';
 import { readCircuits } from '../../models/circuit-breaker.js';
 import { PROVIDERS, splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
@@ -121,8 +120,7 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
 export function checkListedModels({ id, config: { models = [] } }: Pick<LoadedAgent, 'id' | 'config'>, config: Config): Finding[] {
   return models.flatMap((name) => {
     const setting = PROVIDERS.get(splitModel(name).provider)?.key;
-    const key = SETTINGS.find((one) => one.name === setting)?.key;
-    if (key === undefined || config[key as keyof Config] !== undefined) return [];
+    if (setting === undefined || readSetting(config, setting) !== undefined) return [];
     return [
       warning(
         `Models of ${id}`,
