@@ -7,7 +7,7 @@
  *   does the current turn, which does not count among them. Messages that truncation left out of the prompt go too, from whichever turn.
  *   (test: test/memory/window.test.ts)
  * @rule compaction/deeper-if-too-little: If the older turns do not free enough, the turns of the tail go too, oldest first; after them the
- *   oldest tool rounds of the current turn. (test: test/memory/window-depth.test.ts)
+ *   oldest tool rounds of the current turn. (test: test/memory/window-depth.slow.test.ts)
  * @rule compaction/pairs-stay-together: A call and its results go together, in whichever turns they stand: if one stays, so does the other.
  *   (test: test/memory/window.test.ts)
  * @rule compaction/waiting-messages-stay: Messages after the current turn stay, and so do the application's chunks that are not
