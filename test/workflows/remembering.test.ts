@@ -578,10 +578,11 @@ describe('MEMORY.md within its limit', () => {
     const [proposal] = await world.store.documents.propose(key(scope), 'batch', [
       { ts: 1, line: line(1).padEnd(900, '.'), source: { trust: 'model' } },
     ]);
-    await expect(world.client.scope(scope).review(proposal!.id, 'accept')).rejects.toThrow(/would have 6\d{4} bytes, at most 65536 are written/);
-    expect((await world.client.scope(scope).proposals())[0]).toMatchObject({ state: 'open' });
+    const memory = world.client.scope(scope);
+    await expect(memory.review(proposal!.id, 'accept')).rejects.toThrow(/would have 6\d{4} bytes, at most 65536 are written/);
+    expect((await memory.proposals())[0]).toMatchObject({ state: 'open' });
     await byHand(scope, '- little\n');
-    expect(await world.client.scope(scope).review(proposal!.id, 'accept')).toMatchObject({ state: 'accepted' });
+    expect(await memory.review(proposal!.id, 'accept')).toMatchObject({ state: 'accepted' });
   });
 });
 

@@ -61,7 +61,7 @@ export async function checkAttachments<M extends WithFiles>(client: Client, mess
   let uploaded = 0;
   for (const { kind, source } of files) {
     const found = await look(client, kind, source);
-    uploaded += ('size' in found && found.size) || 0;
+    uploaded += 'size' in found ? (found.size ?? 0) : 0;
     if ('bytes' in found) text = withTextFile(text, { name: (source as NamedSource).name, bytes: found.bytes });
     else (media[found.kind] ??= []).push(found.source);
   }

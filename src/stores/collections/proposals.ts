@@ -1,4 +1,4 @@
-/** What people decide: on lines that wait for them and on what is to stay forgotten, beside MEMORY.md; on the tools of an agent's MCP servers. */
+/** What people decide: on lines that wait and on what stays forgotten, beside MEMORY.md; on the tools of an agent's MCP servers. */
 import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
 import { lineSchema } from '../codecs.js';

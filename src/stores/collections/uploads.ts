@@ -41,7 +41,10 @@ const keptSchema = z.discriminatedUnion('kind', [
 ]);
 type KeptRecord = z.output<typeof keptSchema>;
 const KEPT = recordCodec<KeptRecord>(keptSchema, ({ kind, id }) => `${kind}:${id}`);
-const COUNTED_BY = recordCodec<{ readonly id: string; readonly tenant: string }>(z.object({ id: z.string(), tenant: z.string() }), ({ id }) => id);
+const COUNTED_BY = recordCodec<{ readonly id: string; readonly tenant: string }>(
+  z.object({ id: z.string(), tenant: z.string() }),
+  ({ id }) => id,
+);
 
 function expiring<Item extends WaitingUpload>(codec: RecordCodec<Item>): RecordCodec<Item> {
   return { ...codec, expiresAt: ({ expiresAt }) => expiresAt };

@@ -130,7 +130,11 @@ export function pinsKey({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
 }
 
-export function uploadKey({ namespace, tenant }: UploadOwner, what: 'arriving' | 'waiting' | 'known' | 'sizes' | 'kept', id?: string): string {
+export function uploadKey(
+  { namespace, tenant }: UploadOwner,
+  what: 'arriving' | 'waiting' | 'known' | 'sizes' | 'kept',
+  id?: string,
+): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
   return id === undefined ? owner : `${owner}:${id}`;
 }
