@@ -107,11 +107,12 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
 
     async release(key) {
       const attempt = `count no more the files of ${key.conversation}`;
-      for (const { tenant } of (await openCountedBy(key).read(attempt)).items) {
-        await changeKept({ namespace: key.namespace, tenant }, { attempt, life: key.life }, (_bytes, files) =>
-          Object.keys(files).length === 0 ? undefined : {},
-        );
-      }
+      // The mark may be gone with the life; then the scope is known.
+      const [mark = { tenant: readTenant(key.scope) ?? '' }] = (await openCountedBy(key).read(attempt)).items;
+      const owner = { namespace: key.namespace, tenant: mark.tenant };
+      const { items } = await openKept(owner).read(attempt, 'skip', [`life:${key.life}`]);
+      if (items.length === 0) return;
+      await changeKept(owner, { attempt, life: key.life }, (_bytes, files) => (Object.keys(files).length === 0 ? undefined : {}));
     },
 
     room: () => bytes.room(),
