@@ -77,6 +77,7 @@ export function createClientOn(
     }),
     store: async () => (await import('./stores/open.js')).openStore(config),
     searchCacheBytes: config.searchCacheBytes,
+    keptFileBytes: config.filesQuota,
     close: () => connection.close(),
   });
 }

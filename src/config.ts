@@ -10,12 +10,21 @@ import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
-import { ConfigError, readSettings, SETTINGS, type Environment, type Setting, type Settings } from './config/settings.js';
+import {
+  ConfigError,
+  readSettings,
+  SETTINGS,
+  type Environment,
+  type SecretSetting,
+  type Setting,
+  type Settings,
+} from './config/settings.js';
+import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
-export { webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
+export { secretsInEndpoint, webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
 
 /**
  * The settings, each under its `key` in the table of `config/settings.ts`, which says what it means. Folders and files are
@@ -117,28 +126,58 @@ export function trusting(env: Environment): Environment {
   return { ...env, PERDURA_TRUST: '1' };
 }
 
+type SecretsIn<Value> = (value: Value) => readonly string[];
+const itself: SecretsIn<string> = (value) => [value];
+
+/** What in a setting nothing may show. One that its row calls a secret, and that does not stand here, is an error of types. */
+const SECRETS_IN: { readonly [Key in SecretSetting]: SecretsIn<NonNullable<Settings[Key]>> } = {
+  anthropicApiKey: itself,
+  openaiApiKey: itself,
+  geminiApiKey: itself,
+  gatewayToken: itself,
+  stateKeys: ({ keys }) => keys,
+  tenantKey: itself,
+  webhookSecrets: (secrets) => secretsInEndpoint({ url: null, secrets }),
+  webhookUrl: (url) => secretsInEndpoint({ url, secrets: [] }),
+  // As of every other address.
+  redisUrl: () => [],
+};
+
 /** @internal Every secret that the settings hold, for those who must not show one. */
 export function secretsOf(config: Config): string[] {
-  const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey, config.gatewayToken];
-  const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
+  const declared = Object.entries(SECRETS_IN).flatMap(([key, read]) => {
+    const value = config[key as SecretSetting];
+    // Each function stands under the key whose value it takes.
+    return value === undefined ? [] : (read as SecretsIn<typeof value>)(value);
+  });
+  const otel = Object.entries(config.otel?.env ?? {});
+  const addresses = [...Object.values(config), ...otel.map(([, value]) => value)].filter((value) => typeof value === 'string');
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
-  return [
-    ...keys.filter((key) => key !== undefined),
-    ...(config.stateKeys?.keys ?? []),
-    ...(config.tenantKey === undefined ? [] : [config.tenantKey]),
-    ...(config.webhookSecrets ?? []),
-    ...urls.flatMap(passwordsIn),
-    // Anyone who knows the address of a webhook may write there.
-    ...(config.webhookUrl === undefined ? [] : [config.webhookUrl]),
-    ...ofTemporal,
-    ...ofOtel,
-  ];
+  const ofOtel = otel.flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
+  return [...declared, ...addresses.flatMap(secretsInAddress), ...ofTemporal, ...ofOtel];
 }
 
 /** @internal What the environment holds in confidence besides our settings, for the tools of others. */
 export function secretVariables(variables: Environment): string[] {
-  return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : []));
+  return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : secretsInAddress(value)));
+}
+
+/** @internal What the gateways of this folder have made for themselves, as far as they have. */
+export function secretsInFolder(cwd: string): string[] {
+  return ['token', 'tenant-key'].flatMap((name) => {
+    try {
+      return [readFileSync(join(cwd, '.perdura', name), 'utf8').trim()];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** @internal What a connection to Temporal is given in confidence, which may come from Temporal's profile file. */
+export function secretsInConnection({ apiKey, metadata, tls }: TemporalConnection['connectionOptions']): string[] {
+  const key = typeof tls === 'object' && tls !== null ? tls.clientCertPair?.key : undefined;
+  const given = [apiKey, ...Object.values(metadata ?? {}), key === undefined ? undefined : Buffer.from(key).toString()];
+  return given.filter((value) => typeof value === 'string');
 }
 
 /** @internal Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -160,17 +199,6 @@ export function providerSettings(config: Config) {
     gemini: { apiKey: config.geminiApiKey, baseURL: config.geminiBaseUrl },
     ollama: { host: config.ollamaHost },
   };
-}
-
-/** As written, and as it is meant. */
-function passwordsIn(url: string | undefined): string[] {
-  const password = url === undefined ? '' : new URL(url).password;
-  if (password === '') return [];
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
 }
 
 /** A setting as it counts now. */

@@ -20,6 +20,9 @@ import {
   loadVariables,
   needsStandIn,
   providerSettings,
+  secretsInConnection,
+  secretsInEndpoint,
+  secretsInFolder,
   secretsOf,
   secretVariables,
   temporalConnection,
@@ -115,12 +118,12 @@ async function runUntil(
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
-  // A key may also come from Temporal's profile file.
-  const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   const variables = loadVariables(config.cwd);
-  installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
+  const secrets = [...secretsOf(config), ...secretVariables(variables), ...secretsInConnection(connectionOptions)];
+  installTelemetry({ logLevel, metricsAddress, secrets });
   const endpoints = webhookEndpoints(config);
-  secretsOfProcess().add(endpoints.flatMap(({ url, secrets }) => [...(url === null ? [] : [url]), ...secrets]));
+  secretsOfProcess().add(endpoints.flatMap(secretsInEndpoint));
+  const learning = learnAgain(() => secretsOfProcess().add(secretsInFolder(config.cwd)));
   const { hash, ...code } = await workflowCodeOf(extensions, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
@@ -202,12 +205,21 @@ async function runUntil(
     await running;
   } finally {
     loop.close();
+    clearInterval(learning);
     writeCircuits(config.cwd, []);
     await observation.close();
     await assembled?.close();
     await store.close();
     await connection.close();
   }
+}
+
+/** Milliseconds. A gateway of the same folder may make its token after this worker has begun. */
+const LEARNS_EVERY_MS = 5_000;
+
+function learnAgain(learn: () => void): NodeJS.Timeout {
+  learn();
+  return setInterval(learn, LEARNS_EVERY_MS).unref();
 }
 
 /** Undefined where the store does not answer: it may be back before the first message, and a worker that waits for it is of use. */

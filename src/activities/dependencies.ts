@@ -67,8 +67,8 @@ export interface ActivityDependencies {
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
-  /** Values that no title shows. */
-  readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
+  /** Values that nothing shows: neither what models and tools say, nor what activities answer. */
+  readonly secrets?: KnownSecrets;
   /** Epoch milliseconds, as tools and models see the time. Default: the machine's clock. */
   readonly now?: () => number;
   /** Milliseconds; tests shorten them. */

@@ -5,6 +5,7 @@ import { ProcessorFailed } from '../memory/processors.js';
 import { ModelFailure, ModelInterrupted } from '../models/model.js';
 import { DocumentRefused, LifeDeleted, StoreUnavailable } from '../stores/store.js';
 import { errorMessage } from '../platform/errors.js';
+import type { KnownSecrets } from '../platform/known-secrets.js';
 
 export { isTransient, LONG_WAIT_MS };
 
@@ -49,4 +50,14 @@ function failure(
   // History is read by people and kept for long: it shows what went wrong, not where our files lie.
   created.stack = '';
   return created;
+}
+
+/** The same failure: its words, its details and what caused it, which history keeps too. */
+export function failureWithoutSecrets<Failure extends Error>(failure: Failure, secrets: KnownSecrets): Failure {
+  for (let at: unknown = failure; at instanceof Error; at = at.cause) {
+    at.message = secrets.redact(at.message);
+    at.stack = secrets.redact(at.stack ?? '');
+    if (at instanceof ApplicationFailure && at.details) Object.assign(at, { details: secrets.redactIn(at.details) });
+  }
+  return failure;
 }

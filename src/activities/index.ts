@@ -33,8 +33,10 @@ import { truncate, readHealed } from './context/context.js';
 import { consolidate, askMemory } from './memory/consolidate.js';
 import { forget, review, type ForgetInput, type ReviewInput, remember } from './memory/decide-memory.js';
 import { withHeartbeat, makeWorkspace, ofConversation } from './key.js';
-import { toApplicationFailure } from './failures.js';
+import { failureWithoutSecrets, toApplicationFailure } from './failures.js';
 import { createRecall } from '../memory/recall/recall.js';
+import { modelsWithoutSecrets } from '../models/without-secrets.js';
+import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 import { evict } from './memory/evict.js';
 import { modelStep } from './model-step/model-step.js';
 import { openOrigin } from './lineage/open-origin.js';
@@ -75,8 +77,10 @@ export interface Activities {
 }
 
 export function createActivities(given: ActivityDependencies): Activities {
-  const dependencies: ActivityDependencies = { lostMemories: new Set(), recall: createRecall({ store: given.store }), ...given };
-  const { store } = dependencies;
+  const { store, secrets = createKnownSecrets() } = given;
+  const models = modelsWithoutSecrets(given.models, secrets);
+  const dependencies = { lostMemories: new Set<string>(), recall: createRecall({ store }), ...given, models, secrets };
+  const classified = <T>(work: () => Promise<T>): Promise<T> => leaving(secrets, work);
   return {
     'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),
     'store-step': ofOne(dependencies, storeStep),
@@ -104,10 +108,10 @@ export function createActivities(given: ActivityDependencies): Activities {
 
 /** Which conversation an activity works for is found once, here: what it calls has it among its dependencies. */
 function ofOne<Input extends { readonly identity: ConversationIdentity }, Output>(
-  dependencies: ActivityDependencies,
+  dependencies: ActivityDependencies & { readonly secrets: KnownSecrets },
   perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
-  return (input) => classified(async () => perform(ofConversation(dependencies, input.identity), input));
+  return (input) => leaving(dependencies.secrets, async () => perform(ofConversation(dependencies, input.identity), input));
 }
 
 /** Where tools run, or are looked at. */
@@ -138,11 +142,11 @@ function beating<Dependencies, Input, Output>(
   return (dependencies, input) => withHeartbeat(Context.current(), () => perform(dependencies, input));
 }
 
-/** Every failure leaves an activity in the classifier's words. */
-async function classified<T>(work: () => Promise<T>): Promise<T> {
+/** Every failure leaves an activity in the classifier's words; and nothing that this worker knows as a secret enters history. */
+async function leaving<T>(secrets: KnownSecrets, work: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return secrets.redactIn(await work());
   } catch (error) {
-    throw toApplicationFailure(error);
+    throw failureWithoutSecrets(toApplicationFailure(error), secrets);
   }
 }

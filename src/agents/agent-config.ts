@@ -79,7 +79,7 @@ const agentContext = z.strictObject({
 /** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
 const agentMemory = z
   .strictObject({
-    /** UTF-8 bytes of MEMORY.md beyond which the model has to compress it. */
+    /** UTF-8 bytes that MEMORY.md may have: beyond them the model has to compress it, and adds nothing. */
     maxMemorySize: z.int().min(256).max(65_536).default(8_192),
     /** Milliseconds that `/new`, or a full window, waits for a consolidation. */
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),

@@ -90,7 +90,10 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   const inStore = store.kind === 'file' ? lives.map(({ scope }) => scope) : [];
   const scopes = [...new Set([...inStore, ...runs.flatMap(({ scope }) => scope ?? [])])].sort();
   for (const scope of scopes) await redactFallbacks(store, { namespace, scope }, marks);
-  for (const key of lives) await store.lives.delete(key);
+  for (const key of lives) {
+    await store.uploads.release(key);
+    await store.lives.delete(key);
+  }
   for (const scope of scopes) await dropDeleted(store, { namespace, scope });
   try {
     // A sub-agent goes on when its parent was terminated. Lists are a moment late: one of them may have ended.

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import { createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
-import { createAttach, type AttachClient, createUploads, type UploadsClient } from './uploads.js';
+import { createAttach, type AttachClient, createUploads, DEFAULT_KEPT_BYTES, type UploadsClient } from './uploads.js';
 import { toDescription, type Description, type Listed } from './describe.js';
 import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './errors.js';
@@ -140,6 +140,8 @@ export interface ClientOptions {
   readonly store: () => Store | Promise<Store>;
   /** Bytes that search indexes of conversations may take in memory, all scopes together. */
   readonly searchCacheBytes?: number;
+  /** Bytes of files that the conversations of one tenant may keep, as they are stored; default: 1 GiB. */
+  readonly keptFileBytes?: number;
   /** Searches by meaning too, as the workers do; called at the first search. Default: by words alone. */
   readonly embedder?: () => Promise<Embedder | undefined>;
   /** Called by the client's `close`, after its store is closed. */
@@ -156,6 +158,7 @@ export function createClientWith({
   replay,
   store: openTheStore,
   searchCacheBytes: cacheBytes,
+  keptFileBytes = DEFAULT_KEPT_BYTES,
   embedder,
   close,
 }: ClientOptions): PerduraClient {
@@ -266,8 +269,8 @@ export function createClientWith({
       within: (ms, call) => client.withDeadline(Date.now() + ms, call),
     }),
     ...reading,
-    ...createAttach({ store, keyOf }),
-    ...createUploads({ namespace, store, keyOf }),
+    ...createAttach({ store, keyOf, keptBytes: keptFileBytes }),
+    ...createUploads({ namespace, store, keyOf, keptBytes: keptFileBytes }),
     send: sending.send,
     turn: sending.turn,
     ...createAnsweringAgain({

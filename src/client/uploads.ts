@@ -27,6 +27,8 @@ const USED_MS = 30 * 24 * HOUR_MS;
 /** Of one owner, of the files that no conversation has used: nothing else bounds these. */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_BYTES = 512 * 1024 * 1024;
+/** Of the files that the conversations of a tenant keep, where no setting says another number. */
+export const DEFAULT_KEPT_BYTES = 1024 * 1024 * 1024;
 /** Parts may be of one byte each: so many are written at once. */
 const WRITTEN_BYTES = 256 * 1024;
 /** Of two uses at once one may take the bytes away from where the other looks; then they are where the first has put them. */
@@ -62,6 +64,11 @@ export interface UploadOptions extends OfTenant {
   readonly keepMs?: number;
 }
 
+/** How much the conversations of one tenant, and those of none together, may keep of files, in bytes as they are stored. */
+export interface FilesQuota {
+  readonly keptBytes: number;
+}
+
 /** Pictures for messages, uploaded ahead of them. */
 export interface UploadsClient {
   /**
@@ -76,11 +83,13 @@ export interface UploadsClient {
   uploadedBytes(ref: string, options?: OfTenant): Promise<Buffer>;
   /** Makes it a body of the conversation, for the `images` or `documents` of a message to it. */
   attachUploaded(id: string, ref: string, options?: OfTenant): Promise<MediaSource & { readonly ref: string }>;
+  /** @internal Whether conversations may keep so many bytes of files more, as they are stored (base64). Fails with `too-large`. */
+  checkRoomForFiles(bytes: number, options?: OfTenant): Promise<void>;
   /** Removes what has expired; answers how many. A store that does so itself has none. */
   sweepUploads(): Promise<number>;
 }
 
-export interface UploadsAccess {
+export interface UploadsAccess extends FilesQuota {
   readonly namespace: string;
   readonly store: () => Promise<Store>;
   readonly keyOf: (id: string) => Promise<ConversationKey>;
@@ -93,7 +102,7 @@ interface Found {
   readonly isUsed: boolean;
 }
 
-export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess): UploadsClient {
+export function createUploads({ namespace, store: opened, keyOf, keptBytes }: UploadsAccess): UploadsClient {
   let swept = 0;
   /** `serveGateway` sweeps by the clock; a custom server has this sweep alone, at most once an hour. */
   const sweepNowAndThen = async (): Promise<void> => {
@@ -130,13 +139,16 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
       const { uploads } = await opened();
       const owner = toOwner(of);
       const waiting = await uploads.waiting(owner);
-      if (waiting.count >= MAX_WAITING || waiting.bytes >= MAX_WAITING_BYTES) {
-        const most = `${MAX_WAITING} files and ${MAX_WAITING_BYTES} bytes`;
+      const waitingBytes = Math.min(MAX_WAITING_BYTES, keptBytes);
+      if (waiting.count >= MAX_WAITING || waiting.bytes >= waitingBytes) {
+        const most = `${MAX_WAITING} files and ${waitingBytes} bytes`;
         throw new ClientError(
           'queue-full',
           `cannot keep a file: ${waiting.count} wait to be used by a message, ${most} may; name them, or wait until they expire`,
         );
       }
+      // What comes is of an unknown size, and may be as large as is taken at all.
+      if (maxBytes > (await uploads.room())) throw storeIsFull(maxBytes);
       const draft = await uploads.begin(owner);
       try {
         const { mediaType, size, sha256 } = await receive(parts, maxBytes, (bytes) => draft.append(bytes));
@@ -177,13 +189,20 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     async attachUploaded(id, ref, of) {
       const owner = toOwner(of);
       const { upload, base64 } = await find(owner, ref);
-      const { uploads, bodies } = await opened();
+      const store = await opened();
       const key = await keyOf(id);
-      const { ref: body } = await bodies.put(key, base64);
+      const { ref: body } = await keepFile(store, key, base64, { keptBytes });
       const { conversation, life, scope } = key;
       const use: UploadUse = { conversation, life, scope, ref: body };
-      await uploads.use(owner, ref, use, Date.now() + USED_MS);
+      await store.uploads.use(owner, ref, use, Date.now() + USED_MS);
       return { mediaType: upload.mediaType, ref: body };
+    },
+
+    async checkRoomForFiles(bytes, of) {
+      const { uploads } = await opened();
+      const kept = bytes === 0 ? 0 : await uploads.kept(toOwner(of));
+      if (bytes > 0 && kept + bytes > keptBytes) throw quotaReached(bytes, { kept, keptBytes });
+      if (bytes > 0 && bytes > (await uploads.room())) throw storeIsFull(bytes);
     },
 
     sweepUploads: async () => (await opened()).uploads.sweep(),
@@ -260,18 +279,20 @@ export const MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024;
 export interface AttachClient {
   /**
    * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) or a PDF with a conversation, for the `images` or the `documents` of a message
-   * to it. The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB; text belongs in the message
-   * itself.
+   * to it. The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB, and with `too-large` where the
+   * conversations of its tenant keep too much already; text belongs in the message itself.
    */
   attach(id: string, file: Uint8Array): Promise<MediaSource & { readonly ref: string }>;
+  /** @internal Counts what a message to the conversation brings itself, as base64, among what it keeps. Fails with `too-large`. */
+  countFile(id: string, base64: string): Promise<void>;
 }
 
-export interface AttachAccess {
+export interface AttachAccess extends FilesQuota {
   readonly store: () => Promise<Store>;
   readonly keyOf: (id: string) => Promise<ConversationKey>;
 }
 
-export function createAttach({ store, keyOf }: AttachAccess): AttachClient {
+export function createAttach({ store, keyOf, keptBytes }: AttachAccess): AttachClient {
   return {
     async attach(id, file) {
       const attempt = `cannot attach ${file.byteLength} bytes to ${id}`;
@@ -280,8 +301,47 @@ export function createAttach({ store, keyOf }: AttachAccess): AttachClient {
       if (mediaType === undefined) throw new ClientError('invalid', `${attempt}: they are no PNG, JPEG, GIF or WebP picture and no PDF`);
       if (mediaType === TEXT_TYPE) throw new ClientError('invalid', `${attempt}: they are text, which belongs in the text of the message`);
       const key = await keyOf(id);
-      const { ref } = await (await store()).bodies.put(key, Buffer.from(file).toString('base64'));
+      const { ref } = await keepFile(await store(), key, Buffer.from(file).toString('base64'), { keptBytes });
       return { mediaType, ref };
     },
+
+    async countFile(id, base64) {
+      await countKept(await store(), await keyOf(id), base64, { keptBytes });
+    },
   };
+}
+
+/** As a body of the conversation, once it is counted. */
+async function keepFile(store: Store, key: ConversationKey, base64: string, quota: FilesQuota): Promise<{ readonly ref: string }> {
+  await countKept(store, key, base64, quota);
+  return store.bodies.put(key, base64).catch(async (error: unknown) => {
+    // The deletion may have come before it was counted.
+    if (error instanceof Error && error.name === 'LifeDeleted') await store.uploads.release(key);
+    throw error;
+  });
+}
+
+/** Throws `too-large` before anything is written. The same file of the same conversation again is counted already. */
+async function countKept({ uploads }: Store, key: ConversationKey, base64: string, { keptBytes }: FilesQuota): Promise<void> {
+  const size = base64.length;
+  if (size > (await uploads.room())) throw storeIsFull(size);
+  const file = createHash('sha256').update(base64).digest('hex').slice(0, 32);
+  const { status, kept } = await uploads.count(key, { file, size, limit: keptBytes });
+  if (status === 'full') throw quotaReached(size, { kept, keptBytes });
+}
+
+function quotaReached(bytes: number, { kept, keptBytes }: FilesQuota & { readonly kept: number }): ClientError {
+  return new ClientError(
+    'too-large',
+    `cannot keep ${bytes} more bytes of files: conversations keep ${kept} of at most ${keptBytes}; delete some that are over ` +
+      '(`perdura delete`), send less, or raise PERDURA_FILES_QUOTA',
+  );
+}
+
+function storeIsFull(bytes: number): ClientError {
+  return new ClientError(
+    'too-large',
+    `cannot keep ${bytes} more bytes of files: the store is nearly full, and what is left is for messages; delete conversations that are over ` +
+      '(`perdura delete`), or give the store more memory',
+  );
 }

@@ -243,6 +243,19 @@ const OTHERS = [
     isHarmless: true,
   },
   {
+    name: 'PERDURA_FILES_QUOTA',
+    key: 'filesQuota',
+    schema: z.coerce
+      .number('a number of MiB, such as 1024')
+      .int()
+      .min(1, 'at least 1')
+      .max(2 ** 30, 'at most 2^30')
+      .transform((mebibytes) => mebibytes * 1024 * 1024),
+    default: '1024',
+    meaning: 'how many MiB of files the conversations of one tenant may keep, and those of no tenant together',
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_LOG_LEVEL',
     key: 'logLevel',
     schema: z
@@ -356,6 +369,9 @@ type Unset<Key> = undefined extends Value<Key> ? Key : never;
 export type Settings = { readonly [Key in Row['key'] as Exclude<Key, Unset<Key>>]: Value<Key> } & {
   readonly [Key in Row['key'] as Unset<Key>]?: Value<Key>;
 };
+
+/** Those whose value is a secret, or holds one. */
+export type SecretSetting = Extract<Row, { readonly secret: true }>['key'];
 
 /** Throws `ConfigError`. Of two names for one setting the first that is set counts. */
 export function readSettings(all: Environment, cwd: string): Settings {

@@ -8,6 +8,7 @@ import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
 import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
 import { TENANT_PATTERN } from '../records/identity.js';
 import { errorCode } from '../platform/errors.js';
+import { isSecretSetting } from '../platform/known-secrets.js';
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {
@@ -79,5 +80,39 @@ function parsed(file: string, refuse: (what: string) => ConfigError): unknown {
   } catch {
     // What a parser says shows what stands there.
     throw refuse('is no JSON');
+  }
+}
+
+// What of an address, and of a secret that signs, is not to be shown.
+
+/** A password, as written and as it is meant, and what stands behind the names of keys. None in what is no address. */
+export function secretsInAddress(text: string): string[] {
+  if (!text.includes('://') || !URL.canParse(text)) return [];
+  const { password, searchParams } = new URL(text);
+  const inQuery = [...searchParams].flatMap(([name, value]) => (isSecretSetting(name, value) ? [value] : []));
+  return [...(password === '' ? [] : [password, decoded(password)]), ...inQuery];
+}
+
+/**
+ * @internal Anyone who knows the address of a webhook may write there: the whole of it, and those parts that nobody guesses. A secret that
+ * signs: as it is written, and the key itself, which is bytes.
+ */
+export function secretsInEndpoint({ url, secrets }: Pick<WebhookEndpoint, 'url' | 'secrets'>): string[] {
+  const { pathname = '', searchParams } = url === null ? {} : new URL(url);
+  const parts = [...pathname.split('/').map(decoded), ...(searchParams?.values() ?? [])];
+  const keys = secrets.map((secret) => Buffer.from(secret.slice('whsec_'.length), 'base64'));
+  return [
+    ...(url === null ? [] : [url]),
+    ...parts.filter((part) => part.length >= 12 && /\d/.test(part) && /[A-Za-z]/.test(part)),
+    ...secrets,
+    ...keys.flatMap((key) => [key.toString('base64').replace(/=+$/, ''), key.toString('base64url'), key.toString('hex')]),
+  ];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }

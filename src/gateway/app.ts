@@ -77,6 +77,8 @@ export interface GatewayOptions {
   readonly version?: string;
   /** What went wrong, and where. */
   readonly log?: (line: string) => void;
+  /** Takes secrets out of that, and out of what it says of an error to clients. Default: nothing is taken out. */
+  readonly redact?: (text: string) => string;
   /** A line for each request, without its text. */
   readonly accessLog?: (line: string) => void;
   /** Ends streams, so that a server can close. */
@@ -109,7 +111,8 @@ const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json
 
 /** A Hono app: `app.fetch` serves it in any server, `serveGateway` in one that it starts. */
 export function createGateway(options: GatewayOptions): GatewayApp {
-  const { client, version = '0', log = () => undefined, closing = new AbortController().signal } = options;
+  const { client, version = '0', redact = (text) => text, closing = new AbortController().signal } = options;
+  const log = (line: string): void => options.log?.(redact(line));
   const metrics = createMetrics();
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
@@ -120,6 +123,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     conversations,
     metrics,
     closing,
+    redact,
     agents: () => options.agents?.() ?? Promise.resolve([]),
     describeAgent: (name: string) => options.describeAgent?.(name) ?? Promise.resolve(undefined),
     findings: () => options.findings?.() ?? Promise.resolve([]),
@@ -133,7 +137,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     await next();
     const route = context.req.routePath === '/*' ? 'other' : context.req.routePath;
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);
-    options.accessLog?.(accessLine(context, performance.now() - began));
+    options.accessLog?.(redact(accessLine(context, performance.now() - began)));
   });
   const seenFrom = createProxies(options.trustedProxies ?? []);
   app.use(async (context, next) => {
@@ -204,7 +208,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.onError((error, context) => {
     const problem = toProblem(error);
     if (problem.status === 500) log(`${context.req.method} ${context.req.path} failed: ${error.stack ?? error.message}`);
-    return answerProblem(context, problem);
+    return answerProblem(context, { ...problem, message: redact(problem.message) });
   });
   if (options.basePath === undefined) return app;
   const based: GatewayApp = new OpenAPIHono<GatewayVariables>();

@@ -55,6 +55,8 @@ export interface GatewayVariables {
     readonly conversations: Conversations;
     readonly metrics: GatewayMetrics;
     readonly closing: AbortSignal;
+    /** Takes out of the words of an error what the gateway knows as a secret. */
+    readonly redact: (text: string) => string;
     readonly agents: () => Promise<readonly string[]>;
     readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
     readonly findings: () => Promise<readonly Finding[]>;

@@ -68,7 +68,7 @@ export async function sendEvents(
       watch.signal.throwIfAborted();
     } catch (error) {
       const last = gone.signal.aborted ? undefined : failed(watch.signal.aborted ? watch.signal.reason : error);
-      if (last) await write(last);
+      if (last) await write({ ...last, data: context.get('redact')(last.data) });
     } finally {
       watch.stop();
       clearInterval(heartbeat);

@@ -210,8 +210,11 @@ function scrubbedCause(error: unknown, secrets: readonly string[]): Error | unde
   return cause;
 }
 
-/** Also what looks like any other key: APIs repeat a wrong one, half of it in stars. */
+/**
+ * Also what looks like any other key: APIs repeat a wrong one, half of it in stars. As a whole, with what escapes and base64 are made of: of
+ * one that is cut nobody knows any more what the rest is.
+ */
 function scrub(text: string, secrets: readonly string[]): string {
   const known = secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[key]')), text);
-  return known.replace(/\bsk-[\w*-]{4,}|\bAIza[\w*-]{8,}/g, '[key]');
+  return known.replace(/\bsk-[\w*+/=~%-]{4,}|\bAIza[\w*-]{8,}/g, '[key]');
 }

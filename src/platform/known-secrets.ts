@@ -1,7 +1,10 @@
 /**
- * Secrets that are known by their values, found and taken out wherever they are: literally, and in the spellings that they travel in
- * (URL, JSON, base64 and base64url at any place of a longer text, hex).
+ * Secrets that are known by their values, found and taken out wherever they are: literally, and in the spellings that they travel in (URL,
+ * JSON, base64 and base64url at any place of a longer text, hex; whole, or broken into lines, or with separators between bytes). Cut off
+ * behind its first half, one is still found. One that is reversed, split by other words, compressed, encrypted or spelled in two of these
+ * ways at once is not.
  */
+import { createPatterns, readThrough, type Pattern, type Patterns } from './text-patterns.js';
 
 export const REDACTED = '[redacted]';
 
@@ -9,52 +12,219 @@ export const REDACTED = '[redacted]';
 const SHORTEST = 4;
 /** Shorter ones are in other words by chance: they are neither looked for in other alphabets nor held against what leaves. */
 const MIN_SURE = 8;
+/** `postgres`, `development`, 20261127: a password that a conversation says every day, and means something else. */
+const WORD = /^(?:[a-z]{1,15}|[A-Z]{1,15}|\d{1,15})$/;
+/** Of a long one, so much of its beginning is not there by chance. */
+const MIN_HALF = 12;
+/** Of one that is looked for across the ends of lines. */
+const MIN_BROKEN = 16;
 
 export interface KnownSecrets {
   /** Values that nothing shows from now on. */
   add(secrets: readonly string[]): void;
-  /** Without them. */
+  /** Without them: a line for people, such as one of the log. */
   text(text: string): string;
-  /** Whether one of some length is in it. */
+  /** Without those that stand in no text by chance (8 characters or more, and more than one word): what conversations keep. */
+  redact(text: string): string;
+  /** That, in every text of plain data, the names of fields too. What has none is the same value. */
+  redactIn<T>(value: T): T;
+  /** That, in a text which comes in pieces. */
+  follow(): FollowedText;
+  /** Whether one of some length is in it, or stood there before it was taken out. */
   isIn(text: string): boolean;
 }
 
+/** What may be the beginning of a secret waits for what comes next. */
+export interface FollowedText {
+  /** What can be shown, now that this has come. */
+  push(piece: string): string;
+  /** What is left, once nothing more comes. */
+  end(): string;
+}
+
 export function createKnownSecrets(secrets: readonly string[] = []): KnownSecrets {
+  const known = new Set<string>();
+  let made: Finder | undefined;
+  const finder = (): Finder => (made ??= createFinder([...known].filter(isSure)));
   // Longest first: one may be the beginning of another.
-  let known: readonly string[] = [];
-  let sure: readonly string[] = [];
+  let words: readonly string[] = [];
   const add = (more: readonly string[]): void => {
-    const added = more.filter((secret) => secret.length >= SHORTEST);
-    known = [...new Set([...known, ...added.flatMap(spellings)])].sort((a, b) => b.length - a.length);
-    sure = [...new Set([...sure, ...added.filter((secret) => secret.length >= MIN_SURE).flatMap(spellings)])];
+    const before = known.size;
+    for (const secret of more) if (secret.length >= SHORTEST) known.add(secret);
+    if (known.size === before) return;
+    made = undefined;
+    words = [...known].filter((secret) => !isSure(secret)).sort((a, b) => b.length - a.length);
   };
   add(secrets);
+  const redact = (text: string): string => withoutSpans(text, finder().spans(text));
+  const redactIn = (value: unknown): unknown => {
+    if (typeof value === 'string') return redact(value);
+    if (Array.isArray(value)) {
+      const all = value.map(redactIn);
+      return all.every((one, i) => one === value[i]) ? value : all;
+    }
+    if (!isPlain(value)) return value;
+    const entries = Object.entries(value).map(([name, field]) => [redact(name), redactIn(field)] as const);
+    return entries.every(([name, field]) => Object.hasOwn(value, name) && value[name] === field) ? value : Object.fromEntries(entries);
+  };
   return {
     add,
-    text: (text) => known.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), text),
-    isIn: (text) => [text, withoutEscapes(text)].some((read) => sure.some((secret) => read.includes(secret))),
+    redact,
+    text: (text) => words.flatMap(plainSpellings).reduce((rest, word) => rest.replaceAll(word, REDACTED), redact(text)),
+    // What is plain data stays of its type: texts become texts.
+    redactIn: <T>(value: T): T => redactIn(value) as T,
+    follow() {
+      let held = '';
+      return {
+        push(piece) {
+          const text = held + piece;
+          const spans = finder().spans(text);
+          const begun = finder().begun(text);
+          const cut = spans.find(({ from, to }) => from < begun && to > begun)?.from ?? begun;
+          held = text.slice(cut);
+          return withoutSpans(
+            text.slice(0, cut),
+            spans.filter(({ to }) => to <= cut),
+          );
+        },
+        end() {
+          const rest = redact(held);
+          held = '';
+          return rest;
+        },
+      };
+    },
+    isIn(text) {
+      if (text.includes(REDACTED) || finder().spans(text).length > 0) return true;
+      const read = [text, withoutEscapes(text)];
+      return words.some((word) => word.length >= MIN_SURE && read.some((one) => one.includes(word)));
+    },
   };
 }
 
-function spellings(secret: string): string[] {
+function isSure(secret: string): boolean {
+  return secret.length >= MIN_SURE && !WORD.test(secret);
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function withoutSpans(text: string, spans: readonly Span[]): string {
+  if (spans.length === 0) return text;
+  const between = spans.map(({ from }, i) => text.slice(spans[i - 1]?.to ?? 0, from));
+  return [...between, text.slice(spans.at(-1)?.to)].join(REDACTED);
+}
+
+interface Finder {
+  /** In their order, none of them in another. */
+  spans(text: string): readonly Span[];
+  /** From where its end may be the beginning of a secret; its length where it is none. */
+  begun(text: string): number;
+}
+
+/** Runs of one kind each. */
+const ESCAPES = /(?:%[0-9a-f]{2})+|(?:\\u[0-9a-f]{4})+|(?:\\x[0-9a-f]{2})+|(?:\\["\\/bfnrt])+/gi;
+/** Ends of lines, as they are or as JSON writes them, and what nobody sees. */
+const BREAKS = /(?:\r?\n|(?:\\r)?\\n)[ \t]*|[\u00ad\u200b-\u200f\u2060\ufeff]+/g;
+/** Bytes in hex, with what stands between them in dumps and in sources. */
+const HEX_BYTES = /(?:[0-9a-f]{2}(?:[\s:,;%-]|0x|\\+x|\\+u00){0,8}){8,}/gi;
+const SEPARATORS = /(?:[\s:,;%-]|0x|\\+x|\\+u00)+/gi;
+/** What may go on as one of the above. */
+const UNFINISHED = /(?:(?:%[89a-f][0-9a-f]){0,8}%[0-9a-f]?|(?:%[89a-f][0-9a-f]){1,8}|\\+(?:u[0-9a-f]{0,3}|x[0-9a-f]?|r\\?)?|0|\r)$/i;
+/** Characters that one of a secret may take: `\u0073`, and more between two of them. */
+const REACH = 8;
+
+function createFinder(secrets: readonly string[]): Finder {
+  const plain = createPatterns(secrets.flatMap((secret) => withEnough(secret, [...plainSpellings(secret), ...inBase64(secret)])));
+  const long = secrets.filter((secret) => secret.length >= MIN_BROKEN).map((secret) => secret.replace(BREAKS, ''));
+  const broken = createPatterns(secrets.flatMap((secret) => withEnough(secret, [...long, ...inBase64(secret)])));
+  const hex = createPatterns(secrets.flatMap((secret) => withEnough(secret, inHex(secret))));
+  const longest = Math.max(plain.longest, hex.longest);
+  const views: readonly (readonly [Patterns, RegExp, (part: string) => string])[] = [
+    [plain, ESCAPES, readEscape],
+    [broken, BREAKS, () => ''],
+    [hex, SEPARATORS, () => ''],
+  ];
+  return {
+    spans(text) {
+      if (text.length < Math.min(plain.shortest, hex.shortest)) return [];
+      const found: Span[] = [];
+      const note = (from: number, to: number): void => void found.push({ from, to });
+      plain.find(text, note);
+      if (/[%\\]/.test(text)) readThrough(text, ESCAPES, readEscape)?.find(plain, note);
+      readThrough(text, BREAKS, () => '')?.find(broken, note);
+      for (const { 0: bytes, index } of text.matchAll(HEX_BYTES)) {
+        const noteHere = (from: number, to: number): void => note(index + from, index + to);
+        hex.find(bytes, noteHere);
+        readThrough(bytes, SEPARATORS, () => '')?.find(hex, noteHere);
+      }
+      return merged(found);
+    },
+    begun(text) {
+      const start = Math.max(0, text.length - REACH * longest);
+      const tail = text.slice(start);
+      const open = UNFINISHED.exec(tail.slice(-64));
+      // Whether it goes on or not.
+      const ends = open ? [tail, tail.slice(0, -open[0].length)] : [tail];
+      const begun = ends.flatMap((end) => [
+        ...[end.length, plain.begun(end), hex.begun(end)],
+        ...views.map(([patterns, parts, read]) => readThrough(end, parts, read)?.begun(patterns) ?? end.length),
+      ]);
+      return start + Math.min(...begun);
+    },
+  };
+}
+
+/** Where one begins in another or at its end, both are one. */
+function merged(spans: readonly Span[]): readonly Span[] {
+  const out: Span[] = [];
+  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+    const last = out.at(-1);
+    if (last === undefined || span.from >= last.to) out.push(span);
+    else if (span.to > last.to) out[out.length - 1] = { from: last.from, to: span.to };
+  }
+  return out;
+}
+
+/** An address begins as others do: it is one only as a whole. */
+function withEnough(secret: string, spellings: readonly string[]): Pattern[] {
+  const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(secret);
+  return spellings.map((whole) => ({ whole, enough: isAddress ? whole.length : Math.max(MIN_HALF, Math.ceil(whole.length / 2)) }));
+}
+
+function plainSpellings(secret: string): string[] {
   const inUrl = encodeURIComponent(secret.toWellFormed());
-  const plain = [secret, inUrl, lowerEscapes(inUrl), JSON.stringify(secret).slice(1, -1)];
-  if (secret.length < MIN_SURE) return plain;
-  const bytes = Buffer.from(secret);
-  const hex = bytes.toString('hex');
-  const escaped = hex.replace(/../g, '%$&');
-  return [...plain, hex, hex.toUpperCase(), escaped, escaped.toUpperCase(), ...inBase64(bytes)];
+  return [...new Set([secret, inUrl, lowerEscapes(inUrl), inUrl.replaceAll('%20', '+'), JSON.stringify(secret).slice(1, -1)])];
+}
+
+function inHex(secret: string): string[] {
+  const hex = Buffer.from(secret).toString('hex');
+  return [hex, hex.toUpperCase()];
 }
 
 /** Its base64 in any text around it: of three bytes each, the secret begins at the first, second or third. */
-function inBase64(secret: Buffer): string[] {
+function inBase64(secret: string): string[] {
   return [0, 2, 3].flatMap((head, before) => {
-    const all = Buffer.concat([Buffer.alloc(before), secret]);
+    const all = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
     // The last sign may depend on what follows.
     const end = Math.floor((all.length * 4) / 3);
     const standard = all.toString('base64').slice(head, end);
     return [standard, standard.replaceAll('+', '-').replaceAll('/', '_')];
   });
+}
+
+function readEscape(escape: string): string {
+  if (escape.startsWith('%')) return Buffer.from(escape.replaceAll('%', ''), 'hex').toString();
+  if (!/^\\[ux]/i.test(escape)) return JSON.parse(`"${escape.toLowerCase()}"`) as string;
+  return escape.replace(/\\[ux]([0-9a-f]+)/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
 
 function lowerEscapes(text: string): string {

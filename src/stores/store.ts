@@ -287,6 +287,13 @@ export interface UploadUse {
   readonly ref: string;
 }
 
+/** A file of a conversation: a name that its bytes alone have, how many are stored, and how many its tenant may keep in all. */
+export interface CountedFile {
+  readonly file: string;
+  readonly size: number;
+  readonly limit: number;
+}
+
 export interface Upload {
   readonly id: string;
   /** By its content. */
@@ -320,6 +327,17 @@ export interface Uploads {
   bytes(owner: UploadOwner, id: string): Promise<Buffer | undefined>;
   /** A conversation has the bytes: they are no longer here. `expiresAt` only ever moves on. What is not there is no error. */
   use(owner: UploadOwner, id: string, use: UploadUse, expiresAt: number): Promise<void>;
+  /**
+   * Counts what a conversation is about to keep, once per `file` of a life, for the tenant of its scope. `full`: with it more than `limit`
+   * bytes would be kept, and nothing was counted.
+   */
+  count(key: ConversationKey, wanted: CountedFile): Promise<{ readonly status: 'counted' | 'full'; readonly kept: number }>;
+  /** Bytes that the conversations of an owner keep, as they were counted. */
+  kept(owner: UploadOwner): Promise<number>;
+  /** What that life has kept counts no more. */
+  release(key: ConversationKey): Promise<void>;
+  /** Bytes that the store takes before it is so full that it should take no more files; Infinity where it cannot say. */
+  room(): Promise<number>;
   /** Those of an owner that no conversation has used. */
   waiting(owner: UploadOwner): Promise<{ readonly count: number; readonly bytes: number }>;
   /** Removes what has expired, of all owners; answers how many. */

@@ -37,7 +37,7 @@ export const ARROWS: readonly Row[] = [
   // Small words for thrown values and JSON, which the sandbox takes too.
   ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
   { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },
-  { place: 'config/', may: ['records/', 'platform/errors.ts'] },
+  { place: 'config/', may: ['records/', 'platform/errors.ts', 'platform/known-secrets.ts'] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.

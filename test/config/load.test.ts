@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -6,7 +6,10 @@ import {
   ConfigError,
   loadConfig,
   loadMachine,
+  secretsInConnection,
+  secretsInFolder,
   secretsOf,
+  secretVariables,
   temporalConnection,
   webhookEndpoints,
   type Environment,
@@ -44,6 +47,7 @@ test('without any setting everything has its default', () => {
     logLevel: 'info',
     blockedMs: 1000,
     searchCacheBytes: 256 * 1024 * 1024,
+    filesQuota: 1024 * 1024 * 1024,
     fetchAllow: [],
     webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'],
     cwd,
@@ -86,7 +90,21 @@ test('the secrets are all keys, and the passwords in addresses', () => {
     },
     cwd,
   );
-  expect(secretsOf(config)).toEqual(['sk-1', 'g-1', 'one', 'one', 'two', 'two', 'three', 'three']);
+  expect(secretsOf(config)).toEqual(['sk-1', 'g-1', 'three', 'three', 'one', 'one', 'two', 'two']);
+});
+
+test('so are what the gateways of the folder have made, what a connection is given, and the passwords of other programs', async () => {
+  mkdirSync(join(cwd, '.perdura'), { recursive: true });
+  expect(secretsInFolder(cwd)).toEqual([]);
+  writeFileSync(join(cwd, '.perdura', 'token'), 'pk_made-by-serve\n');
+  expect(secretsInFolder(cwd)).toEqual(['pk_made-by-serve']);
+  const { connectionOptions } = await temporalConnection(
+    loadConfig({ TEMPORAL_API_KEY: 'tk-1', TEMPORAL_TLS_CLIENT_KEY_DATA: 'a key', TEMPORAL_TLS_CLIENT_CERT_DATA: 'a cert' }, cwd),
+  );
+  expect(secretsInConnection(connectionOptions)).toEqual(expect.arrayContaining(['tk-1', 'a key']));
+  expect(secretVariables({ DATABASE_URL: 'postgres://ada:s3cret-pw@db/x', GITHUB_TOKEN: 'ghp_0123456789', HOME: '/root' })).toEqual(
+    expect.arrayContaining(['s3cret-pw', 'ghp_0123456789']),
+  );
 });
 
 test('every setting has a name, a meaning, and says whether it is a secret', () => {
@@ -177,7 +195,8 @@ describe('webhooks', () => {
       { tenant: 'acme', url: 'http://10.0.0.7/in', secrets: [older], events: ['turn.failed'] },
       { url, secrets: [secret, older], events },
     ]);
-    expect(secretsOf(loadConfig(all, cwd))).toEqual([secret, older, url]);
+    const key = Buffer.from(secret.slice(6), 'base64').toString('hex');
+    expect(secretsOf(loadConfig(all, cwd))).toEqual(expect.arrayContaining([secret, older, url, key]));
   });
 
   test.each([

@@ -136,6 +136,16 @@ const TABLE: Readonly<Record<string, Row>> = {
     },
     bad: ['999999', String(2 ** 40 + 1), '1e6.5', 'many', '1000000.5', '-1', 'NaN', 'Infinity'],
   },
+  PERDURA_FILES_QUOTA: {
+    ...{
+      key: 'filesQuota',
+      good: [
+        ['1', 1024 * 1024],
+        ['1024', 1024 ** 3],
+      ],
+    },
+    bad: ['0', '1.5', 'many', '-1', String(2 ** 30 + 1)],
+  },
   PERDURA_LOG_LEVEL: {
     key: 'logLevel',
     good: [

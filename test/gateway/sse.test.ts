@@ -26,6 +26,7 @@ test('events for a client that does not read wait where they are, and it is drop
   app.use(async (context, next) => {
     context.set('closing' as never, new AbortController().signal as never);
     context.set('admission' as never, createAdmission({ name: 'a', role: 'user' }, () => Promise.resolve(undefined), 1e9) as never);
+    context.set('redact' as never, ((text: string) => text) as never);
     context.set('metrics' as never, createMetrics() as never);
     await next();
   });

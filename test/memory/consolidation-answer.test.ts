@@ -188,6 +188,7 @@ describe('a result is refused', () => {
     ['labelled messages', `${memory}\n[2026-02-27 14:30] USER: hi`, request(), /repeats messages/],
     ['labelled answers', `${memory}\n[?] ASSISTANT [tools: a]: hi`, request(), /repeats messages/],
     ['a long run of the conversation', `${memory}\n${dictated.slice(700, 1_900)}`, request({ entries: said }), /word for word/],
+    ['more than its agent wants', `${memory}\n- One more fact`, request({ maxMemorySize: 500 }), /more than the limit of 500: compress/],
     ['more than 64 KiB', 'ä'.repeat(MAX_MEMORY_BYTES / 2 + 1), request(), /has 65538 bytes/],
     ['more than 2,000 lines', numbered(13_000), request(), /has 13000 lines/],
     ['a refusal', "I'm sorry, but I can't update the memory.", request({ currentMemory: '' }), /declines/],
@@ -252,7 +253,8 @@ describe('a result is refused', () => {
     });
     const shorter = '# Anna\n- Keeps bees (Porto). Permit for the harbour until May.';
     expect(checkResult({ memoryUpdate: shorter }, asked).problems).toEqual([]);
-    expect(checkResult({ memoryUpdate: foreign }, { ...asked, maxMemorySize: 20 }).problems).toEqual([]);
+    const shortened = foreign.slice(0, currentMemory.length);
+    expect(checkResult({ memoryUpdate: shortened }, { ...asked, maxMemorySize: 20 }).problems).toEqual([]);
   });
 
   test('memory that changes nothing is not written, and alone it says nothing', () => {

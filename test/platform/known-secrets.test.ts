@@ -20,6 +20,91 @@ test.each<[string, string]>([
   expect(known.isIn(`https://a.example/?q=${spelled}&r`)).toBe(true);
 });
 
+const long = 'sk-ant-api03-Zk9_q7Wm2LxT4vBn8RcY1dHs6JfPgKe3UaXo5iEw0QtVyNlMbCzDrSuIhGpOjA';
+const holder = createKnownSecrets([long]);
+const lines = (value: string, width: number, end = '\n'): string => value.replace(new RegExp(`.{${width}}(?=.)`, 'g'), `$&${end}`);
+const base64 = Buffer.from(`key=${long};`).toString('base64');
+const hex = Buffer.from(long).toString('hex');
+
+test.each<[string, string]>([
+  ['base64 in lines', lines(base64, 76)],
+  ['base64 in lines of Windows, indented', lines(base64, 40, '\r\n  ')],
+  ['base64 in lines, in JSON', JSON.stringify(lines(base64, 76))],
+  ['base64 in a URL', encodeURIComponent(Buffer.from(`\u00ff\u00fe?>${long}`).toString('base64'))],
+  ['hex in lines', lines(hex, 60)],
+  ['hex in pairs', hex.replace(/..(?=.)/g, '$& ')],
+  ['hex with colons', hex.toUpperCase().replace(/..(?=.)/g, '$&:')],
+  ['hex in a source', hex.replace(/../g, '0x$&, ')],
+  ['hex in a string', hex.replace(/../g, '\\x$&')],
+  ['hex in a string, in JSON', JSON.stringify(hex.replace(/../g, '\\x$&'))],
+  ['escapes of JSON', [...long].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')],
+  ['JSON in JSON', JSON.stringify(JSON.stringify(`"${long}"`))],
+  ['invisible characters', long.replace(/.{9}/g, '$&\u200b')],
+  ['cut off', `${long.slice(0, 60)}…`],
+])('a long one: %s', (_, spelled) => {
+  const shown = holder.redact(`before ${spelled} after`);
+  expect(shown).toContain(REDACTED);
+  expect(shown.length).toBeLessThan(90);
+  expect(shown).toMatch(/^before .* after$/s);
+  expect(holder.isIn(spelled)).toBe(true);
+});
+
+test('reversed, or with words in between, it is not found', () => {
+  const reversed = [...long].reverse().join('');
+  const split = `${long.slice(0, 30)} and then ${long.slice(30, 60)}`;
+  expect([holder.redact(reversed), holder.redact(split)]).toEqual([reversed, split]);
+});
+
+test('of what conversations keep, one word and what is short are left: they are there by chance', () => {
+  const words = createKnownSecrets(['postgres', 'pass', '20261127', 'hunter2x']);
+  expect(words.redact('postgres, pass and hunter2x since 20261127')).toBe(`postgres, pass and ${REDACTED} since 20261127`);
+  expect(words.text('postgres, pass and hunter2x since 20261127')).toBe(`${REDACTED}, ${REDACTED} and ${REDACTED} since ${REDACTED}`);
+});
+
+test('an address is taken out as a whole: others begin as it does', () => {
+  const hook = createKnownSecrets(['https://hooks.example.com/services/T01/B02/x7Yz9Qw3']);
+  expect(hook.redact('see https://hooks.example.com/services/T01/B02/x7Yz9Qw3 or https://hooks.example.com/services/about')).toBe(
+    `see ${REDACTED} or https://hooks.example.com/services/about`,
+  );
+});
+
+test('in every text of a value, and a value that has none is the same', () => {
+  const clean = { a: ['b', 1, null], c: { d: true } };
+  expect(holder.redactIn(clean)).toBe(clean);
+  expect(holder.redactIn({ [long]: [`x${long}`, 2], at: new Date(0) })).toEqual({ [REDACTED]: [`x${REDACTED}`, 2], at: new Date(0) });
+});
+
+test('in pieces of any length the same is taken out as in the whole, and nothing of it is shown before', () => {
+  const spelled = fc.constantFrom(
+    ...[long, base64, lines(base64, 20), hex, hex.replace(/../g, '\\x$&'), encodeURIComponent(long), long.replace(/.{9}/g, '$&\u200b')],
+    ...[hex.replace(/../g, '%$&'), JSON.stringify(lines(base64, 76)), long.slice(0, 50), hex.replace(/../g, '0x$&, ')],
+  );
+  const between = fc.constantFrom('', ' ', 'sk-ant-', 'the key ', '\n', '%', '\\', '736b', 'a0', '\ud83d\ude00', base64.slice(0, 30));
+  const parts = fc.array(fc.tuple(between, spelled, between), { maxLength: 3 });
+  fc.assert(
+    fc.property(parts, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 }), (all, sizes) => {
+      const whole = all.flat().join('');
+      const followed = holder.follow();
+      const shown: string[] = [];
+      for (let at = 0, i = 0; at < whole.length; i++) {
+        const size = sizes[i % sizes.length] ?? 1;
+        shown.push(followed.push(whole.slice(at, at + size)));
+        at += size;
+      }
+      shown.push(followed.end());
+      expect(shown.join('')).toBe(holder.redact(whole));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('what cannot be the beginning of one is shown at once', () => {
+  const followed = holder.follow();
+  expect([followed.push('The answer is '), followed.push('s'), followed.push('k'), followed.push('y.'), followed.end()]).toEqual([
+    ...['The answer is ', '', '', 'sky.', ''],
+  ]);
+});
+
 test('in base64 of any text around it, and no byte but those at its ends is left', () => {
   fc.assert(
     fc.property(

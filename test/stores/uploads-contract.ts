@@ -1,7 +1,8 @@
 /** Files that wait to be used, in every store. */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Upload, UploadUse } from '../../src/stores/store.js';
+import { qualifiedScope } from '../../src/records/identity.js';
+import type { ConversationKey, Upload, UploadUse } from '../../src/stores/store.js';
 import type { Store, UploadOwner } from '../../src/stores/store.js';
 
 const HOUR_MS = 3_600_000;
@@ -102,6 +103,38 @@ export function uploadsContract(open: () => Store): void {
       expect(await open().uploads.find(owner, 'att_1')).toMatchObject({ uses: [] });
       expect(await open().uploads.find(owner, 'att_used')).toMatchObject({ uses: [use('conv_1')] });
       later.mockRestore();
+    });
+
+    const keeping = (conversation: string): ConversationKey => ({
+      namespace: 'default',
+      scope: qualifiedScope(owner.tenant, 'default'),
+      conversation,
+      life: `life-${conversation}`,
+    });
+
+    test('that conversations keep count for their tenant, each once in a life, up to the limit, until the life is deleted', async () => {
+      const [one, two] = [keeping(`one-${owner.tenant}`), keeping(`two-${owner.tenant}`)];
+      const count = (key: ConversationKey, file: string, size: number) => open().uploads.count(key, { file, size, limit: 100 });
+      expect(await open().uploads.kept(owner)).toBe(0);
+      expect(await count(one, 'a', 60)).toMatchObject({ status: 'counted' });
+      expect(await count(one, 'a', 60)).toMatchObject({ status: 'counted' });
+      expect(await open().uploads.kept(owner)).toBe(60);
+      expect(await count(two, 'a', 41)).toEqual({ status: 'full', kept: 60 });
+      expect(await count(two, 'a', 40)).toMatchObject({ status: 'counted' });
+      expect(await count(one, 'b', 1)).toEqual({ status: 'full', kept: 100 });
+      expect(await open().uploads.kept({ ...owner, tenant: 'other' })).toBe(0);
+      // As a deletion knows it, which may not have its scope.
+      await open().uploads.release(one);
+      await open().uploads.release(one);
+      expect(await open().uploads.kept(owner)).toBe(40);
+      expect(await count(two, 'b', 60)).toMatchObject({ status: 'counted' });
+    });
+
+    test('that conversations keep at once, by several processes, are never more than the limit', async () => {
+      const keys = Array.from({ length: 12 }, (_, i) => keeping(`c${i}-${owner.tenant}`));
+      const answers = await Promise.all(keys.map((key) => open().uploads.count(key, { file: 'a', size: 30, limit: 100 })));
+      expect(answers.filter(({ status }) => status === 'counted')).toHaveLength(3);
+      expect(await open().uploads.kept(owner)).toBe(90);
     });
 
     test('are used and swept and sent again at once, and what was answered is true', async () => {

@@ -19,6 +19,7 @@ import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhoo
 import type { WebhookEndpoint } from '../../src/config.js';
 import type { Embedder } from '../../src/models/embedder.js';
 import { createModels } from '../../src/models/providers.js';
+import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { Store } from '../../src/stores/store.js';
@@ -62,6 +63,10 @@ export interface WorldOptions extends MessagesApiOptions {
   /** Searches go by meaning too. */
   readonly embedder?: Embedder;
   readonly processors?: Processors;
+  /** Bytes of files that the conversations of a tenant may keep. */
+  readonly keptFileBytes?: number;
+  /** Values that the worker knows as secrets. */
+  readonly secrets?: readonly string[];
   /** Temporal's page has first words of what is said. */
   readonly showsWords?: boolean;
   readonly hooks?: readonly ModelHook[];
@@ -116,7 +121,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     return again(options.stateKeys, id, histories);
   };
   const embedder = () => Promise.resolve(options.embedder);
-  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay, embedder });
+  const { keptFileBytes } = options;
+  const client = createClientWith({
+    ...{ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay, embedder },
+    ...(keptFileBytes !== undefined && { keptFileBytes }),
+  });
 
   const world = makeStore();
   let workers = 0;
@@ -135,6 +144,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
           ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
         }),
         defaultModel: 'anthropic/claude-test',
+        ...(options.secrets && { secrets: createKnownSecrets(options.secrets) }),
       },
       {
         ...(now && { now }),

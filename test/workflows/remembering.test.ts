@@ -522,6 +522,70 @@ test('thirty turns with the clock, tools and a change of memory and of a file ch
   expect([...causes]).toEqual([null, 'memory', 'agent or tools']);
 });
 
+describe('MEMORY.md within its limit', () => {
+  const line = (n: number): string => `- Fact ${n} of the project ${'x'.repeat(40)}`;
+  const lines = (count: number): string => Array.from({ length: count }, (_, n) => `${line(n)}\n`).join('');
+  const bytes = async (scope: string): Promise<number> => Buffer.byteLength(await memoryOf(scope));
+  const byHand = async (scope: string, given: string): Promise<void> => {
+    const { version: from } = await world.store.documents.memory(key(scope));
+    await world.store.documents.writeMemory(key(scope), { id: `hand-${from}`, ts: 1, cause: 'hand', from, text: given, lines: [] });
+  };
+  const taught = async (id: string): Promise<string> => {
+    await world.client.send(id, say(id, 'remember it'));
+    return (await world.client.reset(id)).consolidation;
+  };
+
+  beforeAll(() => world.writeAgent('tight', { memory: { maxMemorySize: 500 } }));
+
+  test('a model that would pass it is told to compress, and adds nothing until it does', async () => {
+    const { id, scope } = await started('tight');
+    const prompts: string[] = [];
+    let answers = [lines(12)];
+    consolidator = (prompt) => {
+      prompts.push(prompt);
+      return answerJson('[2026-11-21 10:00] They talked.', answers[prompts.length - 1] ?? answers.at(-1) ?? '');
+    };
+    expect(await taught(id)).toBe('model');
+    expect(prompts.at(-1)).toContain('more than the limit of 500: compress it');
+    expect([await memoryOf(scope), (await historyOf(scope)).length]).toEqual(['', 1]);
+    answers = [lines(12), lines(6)];
+    prompts.length = 0;
+    expect(await taught(id)).toBe('model');
+    expect(await memoryOf(scope)).toBe(lines(6));
+  });
+
+  test('what people write while a model answers stays, and of the new lines those go in that fit', async () => {
+    const { id, scope } = await started('tight');
+    const hold = gate();
+    consolidator = () => ({ ...answerJson('[2026-11-21 10:00] They talked.', lines(6)), hold });
+    await world.client.send(id, say(id, 'remember it'));
+    const reset = world.client.reset(id);
+    await hold.reached;
+    const theirs = `- ${'y'.repeat(300)}\n`;
+    await byHand(scope, theirs);
+    hold.release();
+    await reset;
+    const text = await memoryOf(scope);
+    expect(text).toContain(theirs);
+    expect(text).toContain(line(0));
+    expect(text).not.toContain(line(5));
+    expect(await bytes(scope)).toBeLessThanOrEqual(500);
+  });
+
+  test('a person accepts no line that passes 64 KiB, and it still waits then', async () => {
+    const { scope } = await started();
+    await byHand(scope, `${`- ${'z'.repeat(1_000)}\n`.repeat(65)}`);
+    const [proposal] = await world.store.documents.propose(key(scope), 'batch', [
+      { ts: 1, line: line(1).padEnd(900, '.'), source: { trust: 'model' } },
+    ]);
+    const memory = world.client.scope(scope);
+    await expect(memory.review(proposal!.id, 'accept')).rejects.toThrow(/would have 6\d{4} bytes, at most 65536 are written/);
+    expect((await memory.proposals())[0]).toMatchObject({ state: 'open' });
+    await byHand(scope, '- little\n');
+    expect(await memory.review(proposal!.id, 'accept')).toMatchObject({ state: 'accepted' });
+  });
+});
+
 test('the memory hands over to its next run, with all that it still has to do', async () => {
   const scope = `scope-${process.pid}-runs`;
   await world.temporal.workflow.start('memory', {

@@ -76,6 +76,6 @@ export async function care(
     bytesAfter,
     facts,
     ...(paid && { usage }),
-    update: changed ? { from: memory.version, text, added } : null,
+    update: changed ? { from: memory.version, text, added, limit: config.memory.maxMemorySize } : null,
   };
 }

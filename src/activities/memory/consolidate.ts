@@ -118,7 +118,10 @@ async function askForMemory(
   return done({
     kind: 'done',
     history,
-    update: sources.text === memory.text ? null : { from: memory.version, text: sources.text, added: sources.added },
+    update:
+      sources.text === memory.text
+        ? null
+        : { from: memory.version, text: sources.text, added: sources.added, limit: config.memory.maxMemorySize },
     proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
     usage,
   });

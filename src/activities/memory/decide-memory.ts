@@ -8,6 +8,7 @@ import { type LineSource, splitLines, type Tombstone, NO_MEMORY_VERSION } from '
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
 import type { MemoryUpdate, Remembered, RememberInput, WrittenMemory } from '../../conversation/context/compaction-effects.js';
+import { MAX_MEMORY_BYTES } from '../../memory/consolidation/consolidate.js';
 import { mergeMemory } from '../../memory/consolidation/merge.js';
 import type { RememberedWrite } from '../../heal/restore-memory.js';
 import type { RememberedBy } from '../dependencies.js';
@@ -57,6 +58,7 @@ export async function forget(store: Store, { scope, text, at }: ForgetInput): Pr
 /** An accepted line is written as the person's. */
 export async function review(store: Store, { scope, id, decision }: ReviewInput): Promise<Reviewed> {
   const key = scopeKey(scope);
+  if (decision === 'accept') await refuseBeyondLimit(store, key, id);
   const settled = await store.documents.settleProposal(key, id, decision === 'accept' ? 'accepted' : 'rejected');
   if (!settled || settled.state === 'open') {
     throw ApplicationFailure.nonRetryable(`there is no proposal ${id} in the memory of ${scope}`, 'UnknownProposal');
@@ -65,6 +67,18 @@ export async function review(store: Store, { scope, id, decision }: ReviewInput)
   const isGone = isForgotten(line, await store.documents.forgotten(key), scope);
   if (state === 'accepted' && !isGone) await acceptLine(store, key, { id, line, source, at: Date.now() });
   return { id, line, state };
+}
+
+/** Before it is decided: what does not fit must not be gone. */
+async function refuseBeyondLimit({ documents }: Store, key: ScopeKey, id: string): Promise<void> {
+  const [{ text }, { proposals }] = await Promise.all([documents.memory(key), documents.proposals(key)]);
+  const line = proposals.find((one) => one.id === id && one.state === 'open')?.line;
+  const bytes = line === undefined ? 0 : Buffer.byteLength(withLine(text, line));
+  if (bytes <= MAX_MEMORY_BYTES) return;
+  throw ApplicationFailure.nonRetryable(
+    `cannot accept ${id}: the MEMORY.md of ${key.scope} would have ${bytes} bytes, at most ${MAX_MEMORY_BYTES} are written; shorten it first, or reject the line`,
+    'InvalidMessage',
+  );
 }
 
 /** Into MEMORY.md, as the person's. */
@@ -126,11 +140,12 @@ async function write(
 ): Promise<string> {
   const base = await documents.memoryText(key, update.from);
   const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
-  const { version } = await replaceMemory(documents, key, { id, ts, cause }, (current) => {
+  const make = (current: Current): Pick<Written, 'text' | 'lines'> => {
     const isOurs = current.version === update.from || base === undefined;
     const merged = isOurs ? update.text : mergeMemory({ base, theirs: current.text, ours: update.text });
     return { text: withoutForgotten(merged, tombstones, key.scope), lines };
-  });
+  };
+  const { version } = await replaceMemory(documents, key, { id, ts, cause }, make, update.limit);
   return version;
 }
 
@@ -143,21 +158,45 @@ type Current = Awaited<ReturnType<Documents['memory']>>;
 /** Between reading and writing a person may write, but hardly five times in a row. */
 const TRIES = 5;
 
-/** `make` may be called again, with what there is by then. Throws `conflict`, which is worth another attempt. */
+/**
+ * `make` may be called again, with what there is by then. `limit`: UTF-8 bytes that there may be, whoever has written in between; what people
+ * have written stays. Throws `conflict`, which is worth another attempt.
+ */
 async function replaceMemory(
   documents: Documents,
   key: ScopeKey,
   what: Pick<Written, 'id' | 'ts' | 'cause'>,
   make: (current: Current) => Pick<Written, 'text' | 'lines'>,
+  limit = MAX_MEMORY_BYTES,
 ): Promise<{ readonly version: string; readonly before: string; readonly after: string }> {
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const current = await documents.memory(key);
-    const { text, lines } = make(current);
+    const made = make(current);
+    const text = withinLimit(made.text, current.text, limit);
+    const left = new Set(splitLines(text));
+    const lines = text === made.text ? made.lines : made.lines.filter(({ line }) => left.has(line));
+    if (text !== made.text) log.warn('MEMORY.md is full: lines that are new were left out', { scope: key.scope, limit });
     if (text === current.text) return { version: current.version, before: text, after: text };
     const written = await documents.writeMemory(key, { ...what, from: current.version, text, lines });
     if (written.status === 'written') return { version: written.version, before: current.text, after: text };
   }
   throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
+}
+
+/** One that is beyond it already may only become smaller. Of the new lines the last ones are left out, as many as it takes. */
+function withinLimit(text: string, current: string, limit: number): string {
+  const most = Math.max(limit, Buffer.byteLength(current));
+  let bytes = Buffer.byteLength(text);
+  if (bytes <= most) return text;
+  const known = new Set(splitLines(current));
+  const lines = text.split(/(?<=\n)/);
+  for (let at = lines.length - 1; at >= 0 && bytes > most; at--) {
+    const line = lines[at] ?? '';
+    if (known.has(line.replace(/\r?\n$/, ''))) continue;
+    bytes -= Buffer.byteLength(line);
+    lines.splice(at, 1);
+  }
+  return lines.join('');
 }
 
 // A store that has lost a scope's memory gets it back from the history of its one writer: what was written is written again, in its

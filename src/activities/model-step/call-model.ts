@@ -110,7 +110,7 @@ interface Attempt {
 }
 
 async function ask(
-  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now }: ConversationDependencies,
+  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now, secrets }: ConversationDependencies,
   { input, activity, feed, attempt, onFailed }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
@@ -151,7 +151,8 @@ async function ask(
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = numberCalls(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
-  const plans = await planCalls(named, { offered, config, agent: identity.agent, workspace });
+  const planned = await planCalls(named, { offered, config, agent: identity.agent, workspace });
+  const plans = secrets?.redactIn(planned) ?? planned;
   const result: ModelAnswer = {
     ...toAnswer({ key }, input, blocks, response.stop, usage, now()),
     prefix,

@@ -31,6 +31,7 @@ import { CITATION_BYTES, createCompactors, type CompactedResult, type Compaction
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
 import { countCharacters } from '../../memory/channel/open-memory.js';
 import { isRecord } from '../../platform/json.js';
+import { createKnownSecrets } from '../../platform/known-secrets.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
@@ -134,7 +135,9 @@ interface Attempt {
   readonly earlier: number;
 }
 
+/** What a tool says may be anything that it has seen: its secrets are taken out before a word of it is kept. */
 async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
+  const { secrets = createKnownSecrets() } = dependencies;
   const { activity, isRiding } = around;
   const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
   const { offered } = await findTools(dependencies, agent, { patienceMs });
@@ -144,7 +147,7 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
 
   const check = input.person?.input === undefined ? whyNotUnasked : whyNotEdited;
   const refusal = await check(dependencies, input, agent, tool, argument);
-  if (refusal !== undefined) return { outcome: 'rejected', text: refusal };
+  if (refusal !== undefined) return { outcome: 'rejected', text: secrets.redact(refusal) };
 
   const timeout = timeoutSignal(input.plan.timeoutMs);
   const signal = AbortSignal.any([around.signal, timeout]);
@@ -152,12 +155,12 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const refusalOf = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
   const context = { ...toolContext(dependencies, { input, memory, shared, signal }), refusalOf };
   if (earlier > 0 && !input.plan.repeatable) {
-    const verified = tool.verify ? await orUndefinedOnAbort(signal, tool.verify(argument, context)) : 'unknown';
+    const verified = tool.verify ? secrets.redactIn(await orUndefinedOnAbort(signal, tool.verify(argument, context))) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
     if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
   }
   // A tool that does not listen to its signal is not waited for.
-  const result = await orUndefinedOnAbort(signal, tool.run(argument, context));
+  const result = secrets.redactIn(await orUndefinedOnAbort(signal, tool.run(argument, context)));
   if (result?.ok === true) {
     const changed = result.context && (await writeAppContext(dependencies, { shared, on: input.appContext, change: result.context }));
     return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };

@@ -7,7 +7,7 @@ import { findEventLink, hasWorker, openNamespace } from '../services/temporal-co
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { variablesOf, type Config } from '../../config.js';
+import { secretsInFolder, secretsOf, secretVariables, variablesOf, type Config } from '../../config.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
 import { createEntrance, type Browsers, type Entrance, keptToken } from '../../gateway/access/entrance.js';
@@ -15,6 +15,7 @@ import { createLimits, type SharedCounts } from '../../gateway/access/limits.js'
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import type { AgentDescription } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
+import { createKnownSecrets } from '../../platform/known-secrets.js';
 import { packageVersion } from '../../platform/optional-package.js';
 import { formatQuantity } from '../../records/time.js';
 import { qualifiedScope } from '../../records/identity.js';
@@ -47,10 +48,13 @@ export async function startGateway(
   wanted: ServeWanted,
 ): Promise<RunningGateway> {
   const { serveGateway } = await import('../../gateway/serve.js');
-  const log = (line: string): void => output.problem(line);
+  const secrets = createKnownSecrets([...secretsOf(config), ...secretVariables(variablesOf(config))]);
+  const log = (line: string): void => output.problem(secrets.text(line));
   const counts = await openCounts(config, log);
   const sharedCounts = counts?.shared;
   const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
+  const tenantKey = await readTenantKey(config);
+  secrets.add([tenantKey, ...secretsInFolder(config.cwd)]);
   const probe = await openNamespace(temporal);
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
@@ -77,9 +81,10 @@ export async function startGateway(
     describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
     findings: () => findingsHere(config),
     temporalLink: await findEventLink(temporal),
-    tenantKey: await readTenantKey(config),
+    tenantKey,
     version: packageVersion(),
     log,
+    redact: secrets.redact,
     ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
     checks: {
       temporal: () => client.list({ limit: 1 }),

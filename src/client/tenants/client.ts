@@ -51,7 +51,7 @@ const REVEALED = [
 const PLAIN = [
   ...(['message', 'enqueue', 'interrupt', 'reset', 'context', 'closeConversation', 'outcome', 'cancel', 'terminate', 'rename'] as const),
   ...(['queue', 'key', 'runs', 'rewind', 'attach', 'raiseBudget', 'setModel', 'newestCursor', 'history', 'latest', 'entries'] as const),
-  ...(['branches', 'archived', 'imported', 'openMemory', 'chunk', 'editQueue', 'checkTokenUsage'] as const),
+  ...(['countFile', 'branches', 'archived', 'imported', 'openMemory', 'chunk', 'editQueue', 'checkTokenUsage'] as const),
 ] as const satisfies readonly MethodsOnId<PerduraClient>[];
 
 const REVEALED_OF_SCOPE = ['changes', 'open', 'facts', 'proposals', 'status'] as const satisfies readonly (keyof ScopeMemory)[];
@@ -192,6 +192,7 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
     upload: (parts, options) => client.upload(parts, { ...options, ...owner }),
     uploaded: (ref) => client.uploaded(ref, owner),
     uploadedBytes: (ref) => client.uploadedBytes(ref, owner),
+    checkRoomForFiles: (bytes) => client.checkRoomForFiles(bytes, owner),
     attachUploaded: (id, ref) => pass([id], (_show, workflowId = '') => client.attachUploaded(workflowId, ref, owner)),
     // Of all owners: the installation's client does it.
     sweepUploads: () => Promise.resolve(0),

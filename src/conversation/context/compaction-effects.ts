@@ -247,6 +247,8 @@ export interface MemoryUpdate {
   readonly text: string;
   /** The lines that are new in it. */
   readonly added: readonly MemoryLine[];
+  /** UTF-8 bytes that memory may have, as the agent wanted; absent in what older versions made. */
+  readonly limit?: number;
 }
 
 /** A line of memory and where it comes from; `trust` as `memory/documents/` names it. */

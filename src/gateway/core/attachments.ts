@@ -25,6 +25,8 @@ export function attachmentIn(text: string): MediaSource | undefined {
 }
 
 const MAX_ADDRESS = 2_048;
+/** Takes no more than the words of a message do. */
+const TINY_CHARACTERS = 4 * 1024;
 /** In a message itself only what is small: it would stay in Temporal's history. */
 const INLINE_CHARACTERS = 64 * 1024;
 
@@ -41,33 +43,41 @@ export function attachmentNamed(text: string, param: string): MediaSource {
 /** A file whose name the client has given. */
 export type NamedSource = MediaSource & { readonly name?: string | undefined };
 
-type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach'>;
+type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach' | 'countFile' | 'checkRoomForFiles'>;
 type WithFiles = Media & { readonly text: string };
 
 /** The same message with each file under what it is. */
 export async function checkAttachments<M extends WithFiles>(client: Client, message: M): Promise<M> {
   const files = sourcesIn(message);
-  if (!files.some(({ kind, source }) => kind === 'documents' || isUpload(source))) return message;
+  const bytes = files.reduce((sum, { source }) => sum + ('base64' in source ? source.base64.length : 0), 0);
+  if (!files.some(({ kind, source }) => kind === 'documents' || isUpload(source))) {
+    if (bytes > 0) await client.checkRoomForFiles(bytes);
+    return message;
+  }
   if (files.length > LIMITS.mediaPerMessage)
     throw invalid(`a message may have ${LIMITS.mediaPerMessage} files, this one has ${files.length}`);
   const media: Partial<Record<MediaKind, MediaSource[]>> = {};
   let { text } = message;
+  let uploaded = 0;
   for (const { kind, source } of files) {
     const found = await look(client, kind, source);
+    uploaded += 'size' in found ? (found.size ?? 0) : 0;
     if ('bytes' in found) text = withTextFile(text, { name: (source as NamedSource).name, bytes: found.bytes });
     else (media[found.kind] ??= []).push(found.source);
   }
+  if (bytes + uploaded > 0) await client.checkRoomForFiles(bytes + uploaded);
   const rest = Object.fromEntries(Object.entries(message).filter(([name]) => !MEDIA_KINDS.includes(name as MediaKind)));
   return { ...rest, text, ...media } as unknown as M;
 }
 
-type Found = { readonly kind: MediaKind; readonly source: MediaSource } | { readonly bytes: Uint8Array };
+/** `size`: of what was sent before, as a conversation stores it. */
+type Found = { readonly kind: MediaKind; readonly source: MediaSource; readonly size?: number } | { readonly bytes: Uint8Array };
 
 async function look(client: Client, kind: MediaKind, source: MediaSource): Promise<Found> {
   if (isUpload(source)) {
-    const { mediaType } = await client.uploaded(source.ref).catch(refuse);
+    const { mediaType, bytes } = await client.uploaded(source.ref).catch(refuse);
     if (mediaType === TEXT_TYPE) return { bytes: await client.uploadedBytes(source.ref).catch(refuse) };
-    return { kind: toKind(mediaType), source: { mediaType, ref: source.ref } };
+    return { kind: toKind(mediaType), source: { mediaType, ref: source.ref }, size: Math.ceil(bytes / 3) * 4 };
   }
   if (kind !== 'documents') return { kind, source };
   if (!('base64' in source)) return { kind, source: 'url' in source ? { mediaType: source.mediaType, url: source.url } : source };
@@ -100,7 +110,9 @@ export async function placeAttachments<M extends Media>(client: Client, id: stri
   const placed = new Map<MediaSource, MediaSource>();
   for (const { source } of sourcesIn(message)) {
     if (isUpload(source)) placed.set(source, await client.attachUploaded(id, source.ref));
+    else if (!('base64' in source)) continue;
     else if (isLong(source)) placed.set(source, await client.attach(id, Buffer.from(source.base64, 'base64')));
+    else if (source.base64.length > TINY_CHARACTERS) await client.countFile(id, source.base64);
   }
   if (placed.size === 0) return message;
   return { ...message, ...mapMedia(message, (list) => list.map((one) => placed.get(one) ?? one)) };
@@ -116,9 +128,9 @@ function isUpload(source: MediaSource): source is MediaSource & { readonly ref: 
 }
 
 /** Sound, video and files that only claim to be pictures stay unchanged: the conversation checks them. */
-function isLong(source: MediaSource): source is MediaSource & { readonly base64: string } {
-  if (!('base64' in source) || source.base64.length <= INLINE_CHARACTERS) return false;
-  return detectBinaryType(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
+function isLong({ base64, mediaType }: { readonly base64: string; readonly mediaType: string }): boolean {
+  if (base64.length <= INLINE_CHARACTERS) return false;
+  return detectBinaryType(Buffer.from(base64.slice(0, 16), 'base64')) === mediaType;
 }
 
 /** Files that clients send beside a message, where they are of a kind that models take. */

@@ -84,7 +84,8 @@ function joinProblems({ problems }: CheckedResult): string {
  *   that is less.
  * - Neither field repeats the question: our headings and instructions, labelled messages, or 1,000 characters of one message. (Shorter runs
  *   are how a person's dictated text is kept.)
- * - Memory has at most 64 KiB; a history entry is cut at 4,000 characters.
+ * - Memory has at most 64 KiB, and as much as its agent wants (`maxMemorySize`): one that is larger may only become smaller. A history entry
+ *   is cut at 4,000 characters.
  * - A refusal to answer is no memory.
  * - It is this memory: of three lines or more, one in five is still recognizable. (A compression may use other words for all.)
  * - Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
@@ -161,6 +162,9 @@ function problemOfMemory(
   const lines = splitLines(update).length;
   if (lines > MAX_MEMORY_LINES) return `"memory_update" has ${lines} lines, and at most ${MAX_MEMORY_LINES} are kept`;
   if (bytes > MAX_MEMORY_BYTES) return `"memory_update" has ${bytes} bytes, and at most ${MAX_MEMORY_BYTES} are kept`;
+  if (bytes > Math.max(maxMemorySize, before)) {
+    return `"memory_update" has ${bytes} bytes, more than the limit of ${maxMemorySize}: compress it, prune stale and low-value facts and merge what belongs together, until it fits`;
+  }
   if (before > TRIVIAL_BYTES && bytes < leastBytes(before, maxMemorySize)) {
     return `"memory_update" has ${bytes} bytes where memory has ${before}: give the whole memory, with all that is still true, not only what is new`;
   }

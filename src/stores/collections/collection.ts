@@ -14,13 +14,13 @@ import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner
 
 export type Place =
   | {
-      readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors';
+      readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors' | 'counted-by';
       readonly key: ConversationKey;
     }
   | { readonly name: 'deleted'; readonly key: ConversationName }
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
   | { readonly name: 'upload'; readonly key: UploadOwner & { readonly id: string } }
-  | { readonly name: 'waiting-uploads'; readonly key: UploadOwner }
+  | { readonly name: 'waiting-uploads' | 'kept-files'; readonly key: UploadOwner }
   | { readonly name: 'pins'; readonly key: AgentKey };
 
 export interface RecordCodec<Item> {

@@ -1,10 +1,10 @@
-/** Lines that wait for a person, and what is to stay forgotten: beside MEMORY.md. */
+/** What people decide: on lines that wait and on what stays forgotten, beside MEMORY.md; on the tools of an agent's MCP servers. */
 import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
 import { lineSchema } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection } from './collection.js';
 import type { Documents } from '../memory-ports.js';
-import type { ScopeKey } from '../store.js';
+import type { AgentKey, Pins, ScopeKey, ToolPin } from '../store.js';
 
 interface StoredProposal extends Proposal {
   readonly batch: string;
@@ -98,4 +98,33 @@ function proposalNumber({ id }: Pick<Proposal, 'id'>): number {
 
 function byTime(a: Tombstone, b: Tombstone): number {
   return a.ts - b.ts || (a.id < b.id ? -1 : 1);
+}
+
+// The accepted tools of each agent's MCP servers.
+
+/** A unique name of one tool of one server, for names of any characters. */
+const nameTool = ({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string => JSON.stringify([server, tool]);
+const PINS = recordCodec<ToolPin>(z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string() }), nameTool);
+
+export function createPins(open: OpenCollection): Pins {
+  const collect = (key: AgentKey) => open({ name: 'pins', key }, PINS);
+  return {
+    async list(key) {
+      return [...(await collect(key).read(`read the pins of agent ${key.agent}`, 'refuse')).items];
+    },
+
+    async pin(key, pins) {
+      if (pins.length === 0) return;
+      await addOnce(collect(key), nameTool, `pin ${pins.length} tools of agent ${key.agent}`, ...pins);
+    },
+
+    async accept(key, pins) {
+      if (pins.length === 0) return;
+      const accepted = new Set(pins.map(nameTool));
+      await collect(key).change(`accept ${pins.length} tools of agent ${key.agent}`, (before) => [
+        ...before.filter((pin) => !accepted.has(nameTool(pin))),
+        ...pins,
+      ]);
+    },
+  };
 }

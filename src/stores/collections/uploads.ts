@@ -1,11 +1,13 @@
 /**
  * Files that were sent before a message names them: a record of each, a list of those that wait to be used, and their bytes, which are a
- * matter of each store. Bytes come and go inside the change of their record.
+ * matter of each store. Bytes come and go inside the change of their record. And how much conversations keep of files, whichever way those
+ * came: counted for their tenant before they are written, so that a crash in between counts too much and never too little.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
-import type { Upload, UploadOwner, Uploads, UploadUse } from '../store.js';
+import { readTenant } from '../../records/identity.js';
+import type { ConversationKey, Upload, UploadOwner, Uploads, UploadUse } from '../store.js';
 
 /** Bytes that are arriving: no id names them until they are finished, and what is left of a dead writer goes by itself. */
 export interface ArrivingBytes {
@@ -19,6 +21,7 @@ export interface UploadBytes {
   read(owner: UploadOwner, id: string): Promise<Buffer | undefined>;
   /** Whether there were some. */
   remove(owner: UploadOwner, id: string): Promise<boolean>;
+  room(): Promise<number>;
   /** All that have bytes or a record, where the store does not remove by itself what has expired. */
   list(): AsyncIterable<{ readonly owner: UploadOwner; readonly id: string }>;
 }
@@ -31,6 +34,17 @@ const uploadSchema = waitingSchema.extend({ mediaType: z.string(), sha256: z.str
 
 const UPLOAD = expiring(recordCodec<Upload>(uploadSchema, ({ id }) => id));
 const WAITING = expiring(recordCodec<WaitingUpload>(waitingSchema, ({ id }) => id));
+
+const keptSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('sum'), id: z.literal(''), bytes: z.int(), change: z.string() }),
+  z.object({ kind: z.literal('life'), id: z.string(), files: z.record(z.string(), z.int()) }),
+]);
+type KeptRecord = z.output<typeof keptSchema>;
+const KEPT = recordCodec<KeptRecord>(keptSchema, ({ kind, id }) => `${kind}:${id}`);
+const COUNTED_BY = recordCodec<{ readonly id: string; readonly tenant: string }>(
+  z.object({ id: z.string(), tenant: z.string() }),
+  ({ id }) => id,
+);
 
 function expiring<Item extends WaitingUpload>(codec: RecordCodec<Item>): RecordCodec<Item> {
   return { ...codec, expiresAt: ({ expiresAt }) => expiresAt };
@@ -47,8 +61,61 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
   const sweepWaiting = (owner: UploadOwner): Promise<unknown> =>
     openWaiting(owner).change('remove uploads that have expired', (all) => (all.every(isThere) ? undefined : all.filter(isThere)));
 
+  const openKept = (owner: UploadOwner) => open({ name: 'kept-files', key: owner }, KEPT);
+  const openCountedBy = (key: ConversationKey) => open({ name: 'counted-by', key }, COUNTED_BY);
+  /** The sum and one life, changed together: of two at once one decides again by what the other has made of the sum. */
+  const changeKept = (
+    owner: UploadOwner,
+    { attempt, life }: { readonly attempt: string; readonly life: string },
+    decide: (bytes: number, files: Readonly<Record<string, number>>) => Readonly<Record<string, number>> | undefined,
+  ): Promise<void> =>
+    openKept(owner).change(
+      attempt,
+      (records) => {
+        const bytes = records.reduce((sum, one) => (one.kind === 'sum' ? one.bytes : sum), 0);
+        const files = records.find((one) => one.kind === 'life')?.files ?? {};
+        const after = decide(bytes, files);
+        if (after === undefined) return undefined;
+        const more = addSizes(after) - addSizes(files);
+        const sum: KeptRecord = { kind: 'sum', id: '', bytes: bytes + more, change: randomUUID() };
+        return Object.keys(after).length === 0 ? [sum] : [sum, { kind: 'life', id: life, files: after }];
+      },
+      ['sum:', `life:${life}`],
+    );
+
   return {
     find,
+
+    async count(key, { file, size, limit }) {
+      const attempt = `count a file of ${key.conversation}`;
+      const tenant = readTenant(key.scope) ?? '';
+      // A deletion may know the life alone.
+      await openCountedBy(key).change(attempt, (known) => (known.length > 0 ? undefined : [{ id: 'tenant', tenant }]));
+      let answer: Awaited<ReturnType<Uploads['count']>> = { status: 'counted', kept: 0 };
+      await changeKept({ namespace: key.namespace, tenant }, { attempt, life: key.life }, (bytes, files) => {
+        const isKnown = Object.hasOwn(files, file);
+        answer = { status: isKnown || bytes + size <= limit ? 'counted' : 'full', kept: bytes };
+        return isKnown || answer.status === 'full' ? undefined : { ...files, [file]: size };
+      });
+      return answer;
+    },
+
+    async kept(owner) {
+      const { items } = await openKept(owner).read('count the files that conversations keep', 'skip', ['sum:']);
+      return items.reduce((sum, one) => (one.kind === 'sum' ? one.bytes : sum), 0);
+    },
+
+    async release(key) {
+      const attempt = `count no more the files of ${key.conversation}`;
+      // The mark may be gone with the life; then the scope is known.
+      const [mark = { tenant: readTenant(key.scope) ?? '' }] = (await openCountedBy(key).read(attempt)).items;
+      const owner = { namespace: key.namespace, tenant: mark.tenant };
+      const { items } = await openKept(owner).read(attempt, 'skip', [`life:${key.life}`]);
+      if (items.length === 0) return;
+      await changeKept(owner, { attempt, life: key.life }, (_bytes, files) => (Object.keys(files).length === 0 ? undefined : {}));
+    },
+
+    room: () => bytes.room(),
 
     async begin(owner) {
       owners.set(JSON.stringify(owner), owner);
@@ -115,6 +182,10 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
       return removed;
     },
   };
+}
+
+function addSizes(files: Readonly<Record<string, number>>): number {
+  return Object.values(files).reduce((sum, size) => sum + size, 0);
 }
 
 function isThere({ expiresAt }: WaitingUpload): boolean {

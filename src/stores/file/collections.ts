@@ -35,6 +35,7 @@ function toPath(dir: string, place: Place): string {
     case 'forks':
     case 'turn-ends':
     case 'vectors':
+    case 'counted-by':
       return join(conversationDir(dir, place.key), place.name);
     case 'facts':
       return join(scopeDir(dir, place.key), 'semantic');
@@ -46,6 +47,8 @@ function toPath(dir: string, place: Place): string {
       return join(uploadsDir(dir, place.key), 'known', toFileName(place.key.id));
     case 'waiting-uploads':
       return join(uploadsDir(dir, place.key), 'waiting');
+    case 'kept-files':
+      return join(uploadsDir(dir, place.key), 'kept');
     case 'pins':
       return join(dir, 'pins', toFileName(place.key.agent));
     default:

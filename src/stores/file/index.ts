@@ -44,7 +44,7 @@ import { createBudgets } from '../collections/budgets.js';
 import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
-import { createPins } from '../collections/pins.js';
+import { createPins } from '../collections/proposals.js';
 import { createUploads } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';

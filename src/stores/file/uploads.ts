@@ -51,6 +51,9 @@ export function createFileUploadBytes(dir: string): UploadBytes {
 
     read: (owner, id) => describeErrors(toPath(owner, id), `read the upload ${id}`, () => unlessAbsent(readFile(toPath(owner, id)))),
 
+    // A disk that is full says so, to each that writes.
+    room: () => Promise.resolve(Infinity),
+
     remove: async (owner, id) => (await unlessAbsent(unlink(toPath(owner, id)).then(() => true))) ?? false,
 
     async *list() {

@@ -103,6 +103,7 @@ function toKey(place: Place): string {
     case 'budget':
     case 'items':
     case 'vectors':
+    case 'counted-by':
       return lifeKey(place.key, place.name);
     case 'deleted':
       return deletedKey(place.key);
@@ -110,6 +111,8 @@ function toKey(place: Place): string {
       return uploadKey(place.key, 'known', place.key.id);
     case 'waiting-uploads':
       return uploadKey(place.key, 'sizes');
+    case 'kept-files':
+      return uploadKey(place.key, 'kept');
     case 'pins':
       return pinsKey(place.key);
     default:

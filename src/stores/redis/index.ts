@@ -3,7 +3,7 @@ import { createBudgets } from '../collections/budgets.js';
 import { createItems } from '../collections/items.js';
 import { createLives, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
-import { createPins } from '../collections/pins.js';
+import { createPins } from '../collections/proposals.js';
 import { createUploads } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';

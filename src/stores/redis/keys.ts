@@ -45,6 +45,7 @@
  *   waiting:<id>    bytes of one that no conversation has used
  *   known:<id>      hash, id -> what it is, until when, and who has used it, as JSON (collections/uploads.ts)
  *   sizes           hash, id -> size of each that waits, and until when
+ *   kept            hash, life -> files that it keeps and their sizes, and the sum of all; a life's `counted-by` says whose they are
  *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
@@ -75,6 +76,7 @@ export const KEY_NAMES = [
   'forks',
   'turn-ends',
   'vectors',
+  'counted-by',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export const SCOPE_KEY_NAMES = [
@@ -128,7 +130,11 @@ export function pinsKey({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
 }
 
-export function uploadKey({ namespace, tenant }: UploadOwner, what: 'arriving' | 'waiting' | 'known' | 'sizes', id?: string): string {
+export function uploadKey(
+  { namespace, tenant }: UploadOwner,
+  what: 'arriving' | 'waiting' | 'known' | 'sizes' | 'kept',
+  id?: string,
+): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
   return id === undefined ? owner : `${owner}:${id}`;
 }

@@ -7,6 +7,9 @@ import type { RedisLink } from './link.js';
 /** Life of an unfinished file after its latest part. */
 const DRAFT_LIFE_MS = 10 * 60 * 1000;
 
+/** The rest is for messages, and what becomes of them: a Redis that takes no writes stops every conversation. */
+const FULL_AT = 0.75;
+
 export function createRedisUploadBytes(link: RedisLink): UploadBytes {
   return {
     async begin(owner) {
@@ -40,5 +43,12 @@ export function createRedisUploadBytes(link: RedisLink): UploadBytes {
     remove: (owner, id) => link.ask(`remove the upload ${id}`, async (redis) => (await redis.del(uploadKey(owner, 'waiting', id))) === 1),
 
     async *list() {},
+
+    async room() {
+      const memory = await link.ask('read how full it is', (redis) => redis.info('memory'));
+      const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
+      const most = read('maxmemory');
+      return most === 0 ? Infinity : Math.max(0, Math.floor(most * FULL_AT) - read('used_memory'));
+    },
   };
 }

@@ -35,10 +35,8 @@ export interface ServerLink {
   /** Throws `ServerDown`, or what the server answers. */
   ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
-  /** A text of the server's without the secrets that it was given. */
-  redact(text: string): string;
-  /** What is not to be sent without a person's leave. */
-  readonly secrets?: KnownSecrets;
+  /** With those that the server was given: it neither shows them to a model, nor is sent one without a person's leave. */
+  readonly secrets: KnownSecrets;
   lastUsed(): number;
   close(): Promise<void>;
 }
@@ -84,8 +82,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let retryAt = 0;
   let reason = '';
   let stderrTail = '';
+  const { secrets = createKnownSecrets() } = options;
   let redactValues = (text: string): string => text;
-  let redact = redactValues;
   let used = now();
   let isClosed = false;
 
@@ -112,7 +110,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     isStale = false;
     listedAt = now();
     const { items, isCut } = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
-    const { tools, leftOut } = readServerTools(server.name, items);
+    const { tools, leftOut } = readServerTools(server.name, secrets.redactIn(items));
     if (isCut) leftOut.push({ tool: '(more)', reason: `it lists more tools than the ${items.length} that are looked at` });
     listing = { tools, leftOut, hasResources: of.hasResources, hasPrompts: of.hasPrompts };
   };
@@ -124,9 +122,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     if (refusal !== undefined) throw new Error(refusal);
     const expanded = expandServer(server, options.variables);
     redactValues = createValueRedactor(expanded);
-    const given = secretsOfServer(expanded);
-    redact = createKnownSecrets(given).text;
-    options.secrets?.add(given);
+    secrets.add(secretsOfServer(expanded));
     const opened = await connect(expanded, {
       ...options,
       timeoutMs,
@@ -205,8 +201,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
         : { kind: 'down', reason: forPeople(reason, stderrTail), retryInMs: Math.max(0, retryAt - now()) };
     },
     listing: () => listing,
-    redact: (text) => redact(text),
-    ...(options.secrets && { secrets: options.secrets }),
+    secrets,
     lastUsed: () => used,
 
     async refresh(patienceMs) {

@@ -38,7 +38,7 @@ function ofResources(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, uri }) => leaving(links, server, uri),
       run: ({ server, uri }, { signal }) =>
         onServer(links, server, `Reading ${uri}`, async (link) =>
-          resourceText(await link.ask('resources/read', { uri }, signal), link.redact),
+          resourceText(await link.ask('resources/read', { uri }, signal), link.secrets.redact),
         ),
     }),
   ];
@@ -65,7 +65,7 @@ function ofPrompts(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, name, arguments: given = {} }) => leaving(links, server, { name, arguments: given }),
       run: ({ server, name, arguments: given = {} }, { signal }) =>
         onServer(links, server, `The prompt ${name}`, async (link) =>
-          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.redact),
+          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.secrets.redact),
         ),
     }),
   ];
@@ -108,7 +108,7 @@ async function describeList(link: ServerLink, kind: Listed): Promise<string> {
   try {
     const { items, isCut } = await link.list(kind);
     if (items.length === 0) return '';
-    const lines = items.map((item) => `- ${link.redact(withoutHidden(JSON.stringify(item).slice(0, 4_000))).slice(0, 1_000)}`);
+    const lines = items.map((item) => `- ${link.secrets.redact(withoutHidden(JSON.stringify(item).slice(0, 4_000))).slice(0, 1_000)}`);
     return [`${kind} of ${name}:`, ...lines, ...(isCut ? ['(there are more)'] : [])].join('\n');
   } catch (error) {
     // Many servers with resources have no templates, and say that they do not know the question.

@@ -37,7 +37,7 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
         await link.refresh(CONNECT_PATIENCE_MS);
         const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.redact);
+        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.secrets.redact);
       } catch (error) {
         return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }
@@ -50,13 +50,13 @@ export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'sec
   const text = JSON.stringify(input);
   const to = `the MCP server ${server.name}`;
   if (server.type === 'http') return examineLeaving(text, to, secrets);
-  return secrets?.isIn(text) === true ? examineLeaving(text, to, secrets) : {};
+  return secrets.isIn(text) ? examineLeaving(text, to, secrets) : {};
 }
 
 /** For a server's tools, resources and prompts alike. */
-export function failed(what: string, { server, redact }: Pick<ServerLink, 'server' | 'redact'>, error: unknown): ToolResult {
+export function failed(what: string, { server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, error: unknown): ToolResult {
   if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server.name} is down: ${withoutHidden(error.message)}` };
-  const reason = redact(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
+  const reason = secrets.redact(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
   const isLost = /connection closed/i.test(reason);
   return {
     ok: false,
