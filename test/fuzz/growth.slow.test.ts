@@ -6,7 +6,7 @@ import { mergeMemory } from '../../src/memory/consolidation/merge.js';
 import { parseResponse } from '../../src/memory/consolidation/parse-response.js';
 import { withProvenance } from '../../src/memory/consolidation/provenance.js';
 import { checkResult } from '../../src/memory/consolidation/consolidate.js';
-import { withoutDuplicateLines } from '../../src/memory/consolidation/care.js';
+import { withoutDuplicateLines } from '../../src/memory/consolidation/merge.js';
 import { parseSummary } from '../../src/memory/compaction/summary-answer.js';
 import { redactor, toTombstone, withoutForgotten } from '../../src/memory/documents/forgetting.js';
 import { diffMemory } from '../../src/memory/documents/memory-diff.js';

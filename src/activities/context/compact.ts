@@ -167,9 +167,10 @@ async function makeMemory(
     ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
   };
   const batch = factsBatch(key, epoch);
-  const source = { conversation: key.conversation, turn_ids };
-  // A fact that rests on a tool's result alone waits for a person.
   const trustedTools = new Set(config.memory.trustedTools);
+  const spoke = toolsThatSpoke(whole, trustedTools);
+  const source = { conversation: key.conversation, turn_ids, ...(spoke.length > 0 && { tools: spoke }) };
+  // A fact that rests on a tool's result alone, or changes what may be done, waits for a person.
   const { proposed } = withProvenance({
     currentMemory: '',
     memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
@@ -180,7 +181,7 @@ async function makeMemory(
   const waiting = new Set(proposed.map(({ line }) => line));
   const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map(({ supersedes: _, ...fact }) => ({ ts, ...fact }));
   // Nor takes a tool's word away what the scope knows.
-  const isToolFree = toolsThatSpoke(whole, trustedTools).length === 0;
+  const isToolFree = spoke.length === 0;
   const replaced = listReplacements({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
     ({ by }) => by === null || !waiting.has(by),
   );
@@ -201,6 +202,7 @@ async function makeMemory(
     method,
     model: model(),
     ...(failure === undefined ? {} : { failure }),
+    ...(spoke.length > 0 && { tools: spoke }),
     tokensBefore,
     tokensAfter: count(text) + keptTokens,
   };

@@ -14,7 +14,7 @@ import { openMemory, withOther } from '../../memory/channel/open-memory.js';
 import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
 import { createRecall } from '../../memory/recall/recall.js';
-import { readEpisodes } from '../../memory/read-episodes.js';
+import { readEpisodes } from '../../memory/past-life.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { ToolContext } from '../../tools/tool.js';
 
