@@ -18,10 +18,10 @@ export const INSTRUCTIONS_MARK = "[The client's instructions:]";
 export const TYPED_MARK = "[The user's message:]";
 
 /** `file`: a file that came with the message, or what it quotes. */
-export type PartSource = 'typed' | 'file' | 'application';
+type PartSource = 'typed' | 'file' | 'application';
 
 /** Of a text, in UTF-16 units. */
-export interface MessagePart {
+interface MessagePart {
   readonly start: number;
   readonly end: number;
   readonly source: PartSource;
@@ -132,7 +132,7 @@ function quotedLines(typed: string): Range[] {
       if (closes(line)) closes = undefined;
     } else {
       const opened = opening(line);
-      const isIndented = /^(?: {4}|\t)\s*[^\s*+\-\d•]/.test(line) && isCode;
+      const isIndented: boolean = /^(?: {4}|\t)\s*[^\s*+\-\d•]/.test(line) && isCode;
       const kind = opened || isIndented ? 'quoted' : lineKind(line, lines, at);
       if (kind === 'rest') return [...ranges, [start, typed.length]];
       if (kind === 'quoted') ranges.push([start, end]);

@@ -57,8 +57,9 @@ export function readSources(entry: string): readonly string[] {
 }
 
 /**
- * An entry of HISTORY with the tools (or files) behind it as its last line, `[from: fetch_url, mcp__mail__read · turn_0003, turn_0004]`: the model that
- * finds it later knows that not only people spoke. Without such a tool it stays as it is. No line of the entry itself can pass for it.
+ * An entry of HISTORY with the tools (or files) behind it as its last line, `[from: fetch_url, mcp__mail__read · turn_0003, turn_0004]`:
+ * the model that finds it later knows that not only people spoke. Without such a tool it stays as it is. No line of the entry itself can
+ * pass for it.
  */
 export function withSources(entry: string, entries: readonly Entry[], trusted: ReadonlySet<string>): string {
   const text = entry.replace(/^(?=[ \t]*\[from:)/gim, '\\');

@@ -11,14 +11,14 @@
  * user did not use, and as much of the line as they: then the line was the user's until that source added to it. Words of an assistant's
  * answer count as the tool's if the tool's result, in the same turn, has them too: the model only passed them on.
  *
- * What changes what may be done (review.ts) waits, whatever its source, unless a person typed it word for word, or memory has it already. Nor
- * does such a line leave memory where other sources spoke.
+ * What changes what may be done (review.ts) waits, whatever its source, unless a person typed it word for word (a secret that is only
+ * stated: typed it), or memory has it already. Nor does such a line leave memory where other sources spoke.
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
  * then waits (consolidation/untrusted-waits). So does a tool's result of an earlier range, if the model repeats it in this one.
  *
- * @rule consolidation/from-the-user: A line is the user's if they typed what it says: each clause in one sentence that has 60 % of its words
- *   and everything hard in it (documents/hard-words-exact), is no question, and denies what the line denies. (test:
+ * @rule consolidation/from-the-user: A line is the user's if they typed what it says: each clause in one sentence that has 60 % of its
+ *   words and everything hard in it (documents/hard-words-exact), is no question, and denies what the line denies. (test:
  *   test/memory/consolidation-provenance.test.ts)
  * @rule consolidation/only-the-rest-judged: If half of a line or more is in memory, only the rest of it is judged; without a rest it is
  *   the model's rewriting. (test: test/memory/consolidation-provenance.test.ts)
@@ -28,7 +28,15 @@
  *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
 import { isBodyRef, isFromPerson, shownText, sourcesIn, type Body, type Entry } from '../../records/message.js';
-import { type LineSource, type SourcedLine, type Trust, foldedLine, lineCounts, splitLines, takeLine } from '../../records/memory/documents.js';
+import {
+  type LineSource,
+  type SourcedLine,
+  type Trust,
+  foldedLine,
+  lineCounts,
+  splitLines,
+  takeLine,
+} from '../../records/memory/documents.js';
 import { messageParts, textFrom } from '../../records/message-parts.js';
 import {
   allWords,
@@ -39,7 +47,7 @@ import {
   type WordIndex,
 } from '../documents/significant-words.js';
 import { REWRITTEN_SHARE, withoutProposed } from './merge.js';
-import { changesWhatMayBeDone, INTERNAL_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
+import { changesWhatMayBeDone, INTERNAL_TOOLS, readChange, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
 import { isSignificant, typedWords, USER_SHARE, weigh, type TypedWords } from './typed-words.js';
 
 export interface ProvenanceRequest {
@@ -81,11 +89,14 @@ export function withProvenance(request: ProvenanceRequest): Provenance {
   const judged = after.map((line, at): Judged | undefined => {
     if (isNew[at] !== true) return undefined;
     const source = findSource(line, evidence, request.conversation, spoke);
-    if (!changesWhatMayBeDone(line)) {
+    const change = readChange(line);
+    if (change === undefined) {
       if (source.trust.startsWith('tool:')) return { source, waits: isUntrustedTool(source.trust, trustedTools) };
       if (source.trust === 'user' || !isToReview(line)) return { source, waits: false };
       return { source: source.trust === 'model' ? { ...source, tools: spoke } : source, waits: true };
     }
+    // A code or an account is there exactly, or not at all.
+    if (change === 'secret' && source.trust === 'user') return { source, waits: false };
     const turn = evidence.typed.saidExactly(line);
     if (turn !== undefined) return { source: toSource('user', request.conversation, [turn]), waits: false };
     const changed: LineSource = source.trust === 'user' ? { ...source, trust: 'model' } : source;

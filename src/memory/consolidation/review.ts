@@ -98,11 +98,19 @@ const NEAR = 6;
 
 /** Whether a line would decide, for later turns, what is approved, paid, given away, or done without being confirmed. */
 export function changesWhatMayBeDone(line: string): boolean {
+  return readChange(line) !== undefined;
+}
+
+/** `secret`: it only states one (a code, an account). Undefined for what changes nothing. */
+export function readChange(line: string): 'rule' | 'secret' | undefined {
   const words = kindsIn(line);
+  let isSecret = false;
   for (let from = 0; from === 0 || from + PART_WORDS / 2 < words.length; from += PART_WORDS / 2) {
-    if (decidesLater(words.slice(from, from + PART_WORDS))) return true;
+    const part = words.slice(from, from + PART_WORDS);
+    if (isRule(part)) return 'rule';
+    isSecret ||= statesSecret(part);
   }
-  return false;
+  return isSecret ? 'secret' : undefined;
 }
 
 type Kinds = ReadonlySet<Kind>;
@@ -134,28 +142,36 @@ function isNarrated(words: readonly string[], at: number): boolean {
 
 const TELLING = wordSet('has have had was were been hat habe haben hatte hatten war waren schon ai ont avait avaient ha han habia fue hanno aveva');
 
-function decidesLater(words: readonly Kinds[]): boolean {
+function lookIn(words: readonly Kinds[]) {
   const count = (...kinds: readonly Kind[]): number => words.filter((word) => kinds.some((kind) => word.has(kind))).length;
   const has = (...kinds: readonly Kind[]): boolean => count(...kinds) > 0;
   /** Words of both, which may not be the same word. */
   const both = (some: readonly Kind[], others: readonly Kind[]): boolean => has(...some) && has(...others) && count(...some, ...others) > 1;
+  return { count, has, both };
+}
+
+function statesSecret(words: readonly Kinds[]): boolean {
+  const { has, both } = lookIn(words);
+  return (
+    has('secret', 'iban', 'bank') || (has('code') && has('digits')) || both(['money', 'pay'], ['long']) || both(['account'], ['number', 'mail'])
+  );
+}
+
+function isRule(words: readonly Kinds[]): boolean {
+  const { count, has, both } = lookIn(words);
   const first = words.findIndex((word) => !word.has('rule') && !word.has('without'));
   const isPayment = words[first]?.has('payment') === true;
-  const isCommand = ['command', 'act', 'pay', 'approve'].some((kind) => words[first]?.has(kind as Kind) && !words[first].has('past'));
+  const isCommand = words[first] !== undefined && !words[first].has('past') && COMMANDS.some((kind) => words[first]?.has(kind));
   return (
-    has('secret', 'iban', 'bank') ||
-    (has('code') && has('digits')) ||
-    (has('hidden') && has('act', 'handle', 'may', 'approve')) ||
+    (has('secret', 'iban', 'bank', 'hidden') && has('act', 'handle', 'may', 'approve', 'pay', 'rule')) ||
     isPayment ||
     (has('everything') && has('demands') && (isCommand || has('should', 'rule', 'agent'))) ||
     (has('needless') && has('pay', 'money', 'act', 'approve', 'check', 'object', 'access')) ||
     (has('all') && has('should') && has('act', 'pay')) ||
-    both(['money', 'pay'], ['long']) ||
     isUnchecked(words) ||
     both(['approve'], ['pay', 'money', 'act', 'object', 'rule', 'check', 'access', 'order', 'agent', 'mail']) ||
     both(['pay'], ['rule', 'mail', 'number', 'blind']) ||
     both(['blind'], ['act', 'approve']) ||
-    both(['account'], ['number', 'mail']) ||
     (has('limit') && has('money', 'pay') && has('number')) ||
     both(['access'], ['full', 'object']) ||
     (has('counts') && has('approve', 'check', 'order', 'owner')) ||
@@ -168,6 +184,8 @@ function decidesLater(words: readonly Kinds[]): boolean {
     both(['act'], ['mail'])
   );
 }
+
+const COMMANDS: readonly Kind[] = ['command', 'act', 'pay', 'approve'];
 
 /** A check that is left out: "skip the confirmation", "without asking". */
 function isUnchecked(words: readonly Kinds[]): boolean {
@@ -354,17 +372,20 @@ const PHRASES: readonly (readonly [word: string, phrases: readonly string[]])[] 
   ['program', ['password manager', 'password managers', 'passwort manager', 'gestionnaire de apikey', 'gestor de contrasenas', 'gestore di password']],
 ];
 
-const [KIND_BY_WORD, KIND_BY_STEM] = [true, false].map((isWhole) => {
+function toKinds(isStem: boolean): ReadonlyMap<string, readonly Kind[]> {
   const kinds = new Map<string, Kind[]>();
-  for (const [kind, words] of Object.entries(WORDS) as [Kind, string][]) {
+  for (const [kind, words] of Object.entries(WORDS) as [keyof typeof WORDS, string][]) {
     for (const word of words.split(' ')) {
-      if (word.endsWith('-') === isWhole) continue;
-      const key = isWhole ? word : word.slice(0, -1);
+      if (word.endsWith('-') !== isStem) continue;
+      const key = isStem ? word.slice(0, -1) : word;
       kinds.set(key, [...(kinds.get(key) ?? []), kind]);
     }
   }
   return kinds;
-}) as [ReadonlyMap<string, readonly Kind[]>, ReadonlyMap<string, readonly Kind[]>];
+}
+
+const KIND_BY_WORD = toKinds(false);
+const KIND_BY_STEM = toKinds(true);
 
 const LONGEST_STEM = 20;
 /** Ends of German compounds: `Kundendaten` are data. */

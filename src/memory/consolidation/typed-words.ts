@@ -22,7 +22,7 @@ import {
   type SignificantWords,
 } from '../documents/significant-words.js';
 
-export interface TypedText {
+interface TypedText {
   /** Without what others wrote (records/message-parts.ts). */
   readonly text: string;
   readonly turn: string;
@@ -196,7 +196,7 @@ function sentencesIn(text: string): { readonly text: string; readonly isQuestion
   for (const line of text.split(/\r\n|[\r\n\u2028\u2029]/)) {
     if (line.trim() === '') continue;
     if (!/^\s*(?:[-*+•]|\d{1,4}[.)])\s/.test(line)) isAsked = false;
-    let asks = isAsked;
+    let asks: boolean = isAsked;
     let sentence = '';
     const parts = foldedLine(line).split(SENTENCE);
     for (let at = 0; at < parts.length; at += 2) {
