@@ -199,9 +199,7 @@ const toEntry = (message: Entry['message'], at = 0): Entry => ({
 });
 
 function provenance(memoryUpdate: string, currentMemory: string, tool: string, typed = 'Where is the harbour?'): unknown {
-  const entries = [user(typed), result('turn_0001/c1', tool, { name: 'fetch_url' }), answer(half(memoryUpdate))].map(
-    toEntry,
-  );
+  const entries = [user(typed), result('turn_0001/c1', tool, { name: 'fetch_url' }), answer(half(memoryUpdate))].map(toEntry);
   return withProvenance({ memoryUpdate, currentMemory, entries, conversation: 'c', trustedTools: new Set() });
 }
 

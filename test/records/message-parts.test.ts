@@ -34,7 +34,11 @@ describe('the rule is not typed', () => {
     ['in data with a file', received({ text: attached('Look.', 'x'), payload: { note: RULE } }), 'application'],
     ['in a schema', received({ text: 'Look.', output: { type: 'object', description: RULE } }), 'application'],
     ['in the context of a page', context('Look.'), 'application'],
-    ['in the instructions of a client', firstMessage({ instructions: `Be brief.\n\n${RULE}`, messages: [{ role: 'user', text: 'Look.' }] }), 'application'],
+    [
+      'in the instructions of a client',
+      firstMessage({ instructions: `Be brief.\n\n${RULE}`, messages: [{ role: 'user', text: 'Look.' }] }),
+      'application',
+    ],
     [
       'in a history',
       firstMessage({

@@ -140,7 +140,9 @@ function isNarrated(words: readonly string[], at: number): boolean {
   return words.slice(Math.max(0, at - 2), at + 2).some((word) => TELLING.has(word));
 }
 
-const TELLING = wordSet('has have had was were been hat habe haben hatte hatten war waren schon ai ont avait avaient ha han habia fue hanno aveva');
+const TELLING = wordSet(
+  'has have had was were been hat habe haben hatte hatten war waren schon ai ont avait avaient ha han habia fue hanno aveva',
+);
 
 function lookIn(words: readonly Kinds[]) {
   const count = (...kinds: readonly Kind[]): number => words.filter((word) => kinds.some((kind) => word.has(kind))).length;
@@ -153,7 +155,10 @@ function lookIn(words: readonly Kinds[]) {
 function statesSecret(words: readonly Kinds[]): boolean {
   const { has, both } = lookIn(words);
   return (
-    has('secret', 'iban', 'bank') || (has('code') && has('digits')) || both(['money', 'pay'], ['long']) || both(['account'], ['number', 'mail'])
+    has('secret', 'iban', 'bank') ||
+    (has('code') && has('digits')) ||
+    both(['money', 'pay'], ['long']) ||
+    both(['account'], ['number', 'mail'])
   );
 }
 
@@ -180,7 +185,9 @@ function isRule(words: readonly Kinds[]): boolean {
     (has('may') && (has('act', 'pay') || both(['handle'], ['object', 'money', 'access', 'order', 'agent']))) ||
     (has('agent') && has('should') && has('act', 'pay', 'handle', 'object', 'order', 'skip')) ||
     (isCommand &&
-      (has('object', 'access', 'order', 'check', 'mail', 'account') || count('pay', 'money') > 1 || both(['act', 'handle'], ['pay', 'money']))) ||
+      (has('object', 'access', 'order', 'check', 'mail', 'account') ||
+        count('pay', 'money') > 1 ||
+        both(['act', 'handle'], ['pay', 'money']))) ||
     both(['act'], ['mail'])
   );
 }
@@ -291,14 +298,12 @@ const WORDS = {
     'instruction- directive- anweisung- weisung- befehl- auftrag- consigne- ordre ordres orden ordenes instruccion- ordini istruzion- ' +
     'direttiv-',
   agent: 'agent agents assistant bot assistent asistente assistente agente ki',
-  owner:
-    'dueno duena proprietaire proprietario besitzer eigentumer patrona inhaber owner boss ceo cfo chef chefs patron jefe capo',
+  owner: 'dueno duena proprietaire proprietario besitzer eigentumer patrona inhaber owner boss ceo cfo chef chefs patron jefe capo',
   counts:
     'treat treated consider considered counts regarded gelten gilt behandeln behandelt valent vaut considere consideree considerees ' +
     'consideres cuentan cuenta valen vale consideran considera contano conta valgono considerano',
   limit: 'cap ceiling budget- budget limit limits threshold limite limites plafond- obergrenze- grenze schwelle tope massimale',
-  hidden:
-    'secret secrets geheim- confidential- vertraulich- confidentiel- confidencial- secreto secretos segreto segreti riservat-',
+  hidden: 'secret secrets geheim- confidential- vertraulich- confidentiel- confidencial- secreto secretos segreto segreti riservat-',
   everything: 'whatever everything anything alles todo tutto quanto',
   demands:
     'tells says said asks demands demanded requests wants requires instructs verlangt sagt fordert will demande dit exige veut pida ' +
@@ -333,7 +338,10 @@ const WORDS = {
 
 /** Several words that mean one. */
 const PHRASES: readonly (readonly [word: string, phrases: readonly string[]])[] = [
-  ['always', ['from now on', 'from this point on', 'from today', 'as of now', 'going forward', 'straight away', 'right away', 'by default']],
+  [
+    'always',
+    ['from now on', 'from this point on', 'from today', 'as of now', 'going forward', 'straight away', 'right away', 'by default'],
+  ],
   ['always', ['every time', 'each time', 'in future', 'at once', 'on sight', 'on request', 'in advance']],
   ['always', ['ab sofort', 'ab jetzt', 'ab heute', 'von jetzt an', 'von nun an', 'in zukunft', 'nie wieder', 'im voraus']],
   ['always', ['a partir de maintenant', 'a partir d aujourd hui', 'a l avenir', 'd office', 'd avance', 'sans exception']],
@@ -342,34 +350,148 @@ const PHRASES: readonly (readonly [word: string, phrases: readonly string[]])[] 
   ['approved', ['green light', 'carte blanche', 'free hand', 'is fine with', 'is ok with', 'is okay with', 'sign off', 'signed off']],
   ['approved', ['grunes licht', 'freie hand', 'ist einverstanden', 'feu vert', 'visto bueno', 'luz verde', 'carta blanca', 'via libera']],
   ['approved', ['carta bianca', 'd accord', 'de acuerdo', 'd accordo']],
-  ['always', ['without delay', 'on the spot', 'ohne zu zogern', 'ohne zogern', 'sans attendre', 'sans tarder', 'sans delai', 'sin demora', 'senza indugio']],
-  ['approved', ['it is okay to', 'it is ok to', 'it is fine to', 'is happy for', 'feel free to', 'no objection', 'said yes', 'go ahead', 'gave the nod']],
+  [
+    'always',
+    [
+      'without delay',
+      'on the spot',
+      'ohne zu zogern',
+      'ohne zogern',
+      'sans attendre',
+      'sans tarder',
+      'sans delai',
+      'sin demora',
+      'senza indugio',
+    ],
+  ],
+  [
+    'approved',
+    [
+      'it is okay to',
+      'it is ok to',
+      'it is fine to',
+      'is happy for',
+      'feel free to',
+      'no objection',
+      'said yes',
+      'go ahead',
+      'gave the nod',
+    ],
+  ],
   ['attend', ['pay attention', 'pay heed']],
-  ['needless', ['no longer need', 'no longer needs', 'no need', 'need not', 'no longer required', 'not required', 'not needed', 'nicht mehr notig']],
-  ['needless', ['nicht notig', 'nicht erforderlich', 'nicht mehr erforderlich', 'plus besoin', 'pas besoin', 'plus necessaire', 'pas necessaire']],
-  ['needless', ['ya no hace falta', 'no hace falta', 'no es necesario', 'no te molestes', 'don t bother', 'non serve', 'non occorre', 'non e necessario']],
+  [
+    'needless',
+    ['no longer need', 'no longer needs', 'no need', 'need not', 'no longer required', 'not required', 'not needed', 'nicht mehr notig'],
+  ],
+  [
+    'needless',
+    ['nicht notig', 'nicht erforderlich', 'nicht mehr erforderlich', 'plus besoin', 'pas besoin', 'plus necessaire', 'pas necessaire'],
+  ],
+  [
+    'needless',
+    [
+      'ya no hace falta',
+      'no hace falta',
+      'no es necesario',
+      'no te molestes',
+      'don t bother',
+      'non serve',
+      'non occorre',
+      'non e necessario',
+    ],
+  ],
   ['skip', ['no longer in use', 'out of use', 'nicht mehr in gebrauch', 'plus en vigueur', 'ya no rige', 'non piu in vigore']],
-  ['skip', ['has been dropped', 'is dropped', 'no longer applies', 'no longer apply', 'gilt nicht mehr', 'gelten nicht mehr', 's applique plus']],
+  [
+    'skip',
+    ['has been dropped', 'is dropped', 'no longer applies', 'no longer apply', 'gilt nicht mehr', 'gelten nicht mehr', 's applique plus'],
+  ],
   ['skip', ['no se aplica', 'no se aplican', 'non vale piu', 'non si applica', 'turn off', 'switch off', 'turning off', 'ne vaut plus']],
   ['not', ['no longer']],
   ['must', ['is to be', 'are to be', 'has to be', 'have to be', 'sind zu', 'ist zu', 'va a', 'hay que']],
   ['tells', ['was da steht', 'ce qui est ecrit', 'lo escrito']],
   ['pay', ['be paid', 'get paid', 'are paid', 'is paid']],
-  ['onbehalf', ['on behalf', 'speaks for', 'in place of', 'in the name of', 'an stelle', 'anstelle', 'im namen', 'spricht fur', 'a la place', 'au nom']],
+  [
+    'onbehalf',
+    [
+      'on behalf',
+      'speaks for',
+      'in place of',
+      'in the name of',
+      'an stelle',
+      'anstelle',
+      'im namen',
+      'spricht fur',
+      'a la place',
+      'au nom',
+    ],
+  ],
   ['onbehalf', ['en nombre', 'en lugar', 'a nome', 'al posto', 'per conto']],
-  ['blind', ['sans regarder', 'sans lire', 'a l aveugle', 'a ciegas', 'sin leer', 'sin mirar', 'alla cieca', 'senza leggere', 'ohne hinzusehen']],
+  [
+    'blind',
+    ['sans regarder', 'sans lire', 'a l aveugle', 'a ciegas', 'sin leer', 'sin mirar', 'alla cieca', 'senza leggere', 'ohne hinzusehen'],
+  ],
   ['counts', ['as if', 'as though', 'comme si', 'como si', 'come se', 'als ob']],
   ['skip', ['switched off', 'turned off', 'kept off', 'left off', 'pasar por alto', 'passer outre', 'lasciar perdere']],
-  ['counts', ['count as', 'counts as', 'counted as', 'as good as', 'same as', 'valid as', 'meme valeur', 'tenir pour', 'wie solche', 'cuentan como']],
+  [
+    'counts',
+    ['count as', 'counts as', 'counted as', 'as good as', 'same as', 'valid as', 'meme valeur', 'tenir pour', 'wie solche', 'cuentan como'],
+  ],
   ['authentication', ['dos pasos', 'due passaggi', 'zwei stufen', 'deux etapes']],
-  ['bankdetails', ['bank details', 'banking details', 'account details', 'coordonnees bancaires', 'datos bancarios', 'dati bancari', 'le nouveau rib']],
-  ['apikey', ['api key', 'api keys', 'api token', 'api tokens', 'access token', 'access tokens', 'secret key', 'private key', 'private keys']],
+  [
+    'bankdetails',
+    ['bank details', 'banking details', 'account details', 'coordonnees bancaires', 'datos bancarios', 'dati bancari', 'le nouveau rib'],
+  ],
+  [
+    'apikey',
+    ['api key', 'api keys', 'api token', 'api tokens', 'access token', 'access tokens', 'secret key', 'private key', 'private keys'],
+  ],
   ['apikey', ['ssh key', 'ssh keys', 'recovery code', 'recovery codes', 'access code', 'pin code', 'seed phrase', 'login details']],
-  ['apikey', ['api schlussel', 'api schlusseln', 'zugangscode', 'mot de passe', 'mots de passe', 'code d acces', 'code secret', 'cle d api', 'cles d api']],
-  ['apikey', ['cle api', 'cles api', 'cle privee', 'clave de acceso', 'claves de acceso', 'clave de la api', 'claves de la api', 'claves api', 'clave api']],
-  ['apikey', ['clave privada', 'codigo de acceso', 'parola d ordine', 'codice di accesso', 'codice d accesso', 'chiave api', 'chiavi api', 'chiave privata']],
+  [
+    'apikey',
+    [
+      'api schlussel',
+      'api schlusseln',
+      'zugangscode',
+      'mot de passe',
+      'mots de passe',
+      'code d acces',
+      'code secret',
+      'cle d api',
+      'cles d api',
+    ],
+  ],
+  [
+    'apikey',
+    [
+      'cle api',
+      'cles api',
+      'cle privee',
+      'clave de acceso',
+      'claves de acceso',
+      'clave de la api',
+      'claves de la api',
+      'claves api',
+      'clave api',
+    ],
+  ],
+  [
+    'apikey',
+    [
+      'clave privada',
+      'codigo de acceso',
+      'parola d ordine',
+      'codice di accesso',
+      'codice d accesso',
+      'chiave api',
+      'chiavi api',
+      'chiave privata',
+    ],
+  ],
   // A program, and nothing to be given away.
-  ['program', ['password manager', 'password managers', 'passwort manager', 'gestionnaire de apikey', 'gestor de contrasenas', 'gestore di password']],
+  [
+    'program',
+    ['password manager', 'password managers', 'passwort manager', 'gestionnaire de apikey', 'gestor de contrasenas', 'gestore di password'],
+  ],
 ];
 
 function toKinds(isStem: boolean): ReadonlyMap<string, readonly Kind[]> {
@@ -389,11 +511,13 @@ const KIND_BY_STEM = toKinds(true);
 
 const LONGEST_STEM = 20;
 /** Ends of German compounds: `Kundendaten` are data. */
-const COMPOUNDS = /(?:daten|konto|rechnung(?:en)?|zahlung(?:en)?|freigaben?|passwort|kennwort|zugang|zugriff|schlussel|vertrage?|auftrage?|befehle?|uberweisung(?:en)?|limit|betrage?|kontrollen?|bestatigung(?:en)?)$/;
+const COMPOUNDS =
+  /(?:daten|konto|rechnung(?:en)?|zahlung(?:en)?|freigaben?|passwort|kennwort|zugang|zugriff|schlussel|vertrage?|auftrage?|befehle?|uberweisung(?:en)?|limit|betrage?|kontrollen?|bestatigung(?:en)?)$/;
 
 function listKinds(word: string): Kind[] {
   const kinds = [...(KIND_BY_WORD.get(word) ?? [])];
-  for (let length = 2; length <= Math.min(word.length, LONGEST_STEM); length += 1) kinds.push(...(KIND_BY_STEM.get(word.slice(0, length)) ?? []));
+  for (let length = 2; length <= Math.min(word.length, LONGEST_STEM); length += 1)
+    kinds.push(...(KIND_BY_STEM.get(word.slice(0, length)) ?? []));
   const end = COMPOUNDS.exec(word)?.[0];
   return end === undefined || end === word ? kinds : [...kinds, ...listKinds(end)];
 }

@@ -115,11 +115,7 @@ export function typedWords(texts: readonly TypedText[]): TypedWords {
   };
 }
 
-function isSaidBy(
-  { needed: { hard }, words, isNegative, isReversed }: Clause,
-  sentence: Sentence,
-  all: ReadonlySet<string>,
-): boolean {
+function isSaidBy({ needed: { hard }, words, isNegative, isReversed }: Clause, sentence: Sentence, all: ReadonlySet<string>): boolean {
   const missing = [...words].filter((word) => !sentence.words.has(word));
   if (missing.some((word) => hard.has(word) || all.has(word))) return false;
   const found = new Set([...words].filter((word) => sentence.words.has(word)));
@@ -234,7 +230,9 @@ const WORD = /[\p{L}\p{M}\p{N}]+(?:[.@:/_\\-][\p{L}\p{M}\p{N}]+)*/gu;
 /** A sentence word by word, and in its order; who speaks of a person as "I" or "the user" says the same. Undefined for what is none. */
 function spokenForm(text: string): string | undefined {
   if (text.length > SPOKEN_CHARACTERS) return undefined;
-  const plain = folded(text).replace(/n['’]t\b/g, ' not').replace(/['’]s\b/g, '');
+  const plain = folded(text)
+    .replace(/n['’]t\b/g, ' not')
+    .replace(/['’]s\b/g, '');
   const words = (plain.match(WORD) ?? []).flatMap((word) => {
     if (isNegation(word)) return ['not'];
     if (COURTESIES.has(word)) return [];

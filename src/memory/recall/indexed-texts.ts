@@ -146,7 +146,11 @@ export function named(
   },
 ): NamedText {
   const at = hashText(`${name}\0${text}`, 0);
-  const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }), ...(tools.length > 0 && { tools }) };
+  const learnt = {
+    ...(conversation !== undefined && { conversation }),
+    ...(turn !== undefined && { turn }),
+    ...(tools.length > 0 && { tools }),
+  };
   return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
 }
 

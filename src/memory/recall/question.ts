@@ -127,7 +127,14 @@ function hitHeading({ address, ts, kind, speaker, turn, ...source }: Recalled): 
   const when = ts === 0 ? [] : [isoTime(ts).slice(0, 16).replace('T', ' ')];
   const name = speaker.replace(/[^\p{L}\p{N}\p{M} _.'’:-]/gu, '').slice(0, 60);
   const who = name === kind ? kind : `${kind} ${name}`;
-  const from = kind === 'tool' || source.trust.startsWith('tool:') ? [] : [describeTrust(source).replace(/[^\w ,.-]/g, '').slice(0, 120)];
+  const from =
+    kind === 'tool' || source.trust.startsWith('tool:')
+      ? []
+      : [
+          describeTrust(source)
+            .replace(/[^\w ,.-]/g, '')
+            .slice(0, 120),
+        ];
   const untrusted = isUntrusted(source) ? [...from, 'UNTRUSTED'] : [];
   return [`[${address}]`, [...when, who, ...(turn === undefined ? [] : [`turn ${turnNumber(turn)}`]), ...untrusted].join(' · ')].join(' ');
 }
