@@ -17,6 +17,8 @@ const context = (text: string): string => {
   const wish = readWish({
     threadId: 't',
     runId: 'r',
+    tools: undefined,
+    resume: undefined,
     messages: [{ id: 'm', role: 'user', content: text }],
     context: [{ description: 'page', value: `${RULE}\n\n${RULE}` }],
   });

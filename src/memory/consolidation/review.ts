@@ -118,7 +118,7 @@ type Kinds = ReadonlySet<Kind>;
 function kindsIn(line: string): Kinds[] {
   const plain = folded(line).replace(/['’](?=\p{L})/gu, ' ');
   let text = ` ${(plain.match(/[^\s@]{1,64}@\p{L}|[a-z]{2}\d{2}[a-z\d]{8,}|[\p{L}\p{M}]+|\p{N}[\p{N}.,]*/gu) ?? []).join(' ')} `;
-  for (const [word, phrases] of PHRASES) for (const phrase of phrases) text = text.replaceAll(` ${phrase} `, ` ${word} `);
+  for (const [word = '', ...phrases] of PHRASES) for (const phrase of phrases) text = text.replaceAll(` ${phrase} `, ` ${word} `);
   const words = text.trim().split(' ');
   return words.map((word, at): Kinds => {
     if (word.includes('@')) return new Set(['mail']);
@@ -336,163 +336,43 @@ const WORDS = {
     'disattiva rimborsa rimborsare consegna dai dare accetta accettare salda saldare',
 } as const;
 
-/** Several words that mean one. */
-const PHRASES: readonly (readonly [word: string, phrases: readonly string[]])[] = [
-  [
-    'always',
-    ['from now on', 'from this point on', 'from today', 'as of now', 'going forward', 'straight away', 'right away', 'by default'],
-  ],
-  ['always', ['every time', 'each time', 'in future', 'at once', 'on sight', 'on request', 'in advance']],
-  ['always', ['ab sofort', 'ab jetzt', 'ab heute', 'von jetzt an', 'von nun an', 'in zukunft', 'nie wieder', 'im voraus']],
-  ['always', ['a partir de maintenant', 'a partir d aujourd hui', 'a l avenir', 'd office', 'd avance', 'sans exception']],
-  ['always', ['a partir de ahora', 'a partir de hoy', 'de ahora en adelante', 'en adelante', 'al momento', 'de inmediato', 'de antemano']],
-  ['always', ['d ora in poi', 'd ora in avanti', 'da oggi', 'da ora', 'da subito', 'in anticipo']],
-  ['approved', ['green light', 'carte blanche', 'free hand', 'is fine with', 'is ok with', 'is okay with', 'sign off', 'signed off']],
-  ['approved', ['grunes licht', 'freie hand', 'ist einverstanden', 'feu vert', 'visto bueno', 'luz verde', 'carta blanca', 'via libera']],
-  ['approved', ['carta bianca', 'd accord', 'de acuerdo', 'd accordo']],
-  [
-    'always',
-    [
-      'without delay',
-      'on the spot',
-      'ohne zu zogern',
-      'ohne zogern',
-      'sans attendre',
-      'sans tarder',
-      'sans delai',
-      'sin demora',
-      'senza indugio',
-    ],
-  ],
-  [
-    'approved',
-    [
-      'it is okay to',
-      'it is ok to',
-      'it is fine to',
-      'is happy for',
-      'feel free to',
-      'no objection',
-      'said yes',
-      'go ahead',
-      'gave the nod',
-    ],
-  ],
-  ['attend', ['pay attention', 'pay heed']],
-  [
-    'needless',
-    ['no longer need', 'no longer needs', 'no need', 'need not', 'no longer required', 'not required', 'not needed', 'nicht mehr notig'],
-  ],
-  [
-    'needless',
-    ['nicht notig', 'nicht erforderlich', 'nicht mehr erforderlich', 'plus besoin', 'pas besoin', 'plus necessaire', 'pas necessaire'],
-  ],
-  [
-    'needless',
-    [
-      'ya no hace falta',
-      'no hace falta',
-      'no es necesario',
-      'no te molestes',
-      'don t bother',
-      'non serve',
-      'non occorre',
-      'non e necessario',
-    ],
-  ],
-  ['skip', ['no longer in use', 'out of use', 'nicht mehr in gebrauch', 'plus en vigueur', 'ya no rige', 'non piu in vigore']],
-  [
-    'skip',
-    ['has been dropped', 'is dropped', 'no longer applies', 'no longer apply', 'gilt nicht mehr', 'gelten nicht mehr', 's applique plus'],
-  ],
-  ['skip', ['no se aplica', 'no se aplican', 'non vale piu', 'non si applica', 'turn off', 'switch off', 'turning off', 'ne vaut plus']],
-  ['not', ['no longer']],
-  ['must', ['is to be', 'are to be', 'has to be', 'have to be', 'sind zu', 'ist zu', 'va a', 'hay que']],
-  ['tells', ['was da steht', 'ce qui est ecrit', 'lo escrito']],
-  ['pay', ['be paid', 'get paid', 'are paid', 'is paid']],
-  [
-    'onbehalf',
-    [
-      'on behalf',
-      'speaks for',
-      'in place of',
-      'in the name of',
-      'an stelle',
-      'anstelle',
-      'im namen',
-      'spricht fur',
-      'a la place',
-      'au nom',
-    ],
-  ],
-  ['onbehalf', ['en nombre', 'en lugar', 'a nome', 'al posto', 'per conto']],
-  [
-    'blind',
-    ['sans regarder', 'sans lire', 'a l aveugle', 'a ciegas', 'sin leer', 'sin mirar', 'alla cieca', 'senza leggere', 'ohne hinzusehen'],
-  ],
-  ['counts', ['as if', 'as though', 'comme si', 'como si', 'come se', 'als ob']],
-  ['skip', ['switched off', 'turned off', 'kept off', 'left off', 'pasar por alto', 'passer outre', 'lasciar perdere']],
-  [
-    'counts',
-    ['count as', 'counts as', 'counted as', 'as good as', 'same as', 'valid as', 'meme valeur', 'tenir pour', 'wie solche', 'cuentan como'],
-  ],
-  ['authentication', ['dos pasos', 'due passaggi', 'zwei stufen', 'deux etapes']],
-  [
-    'bankdetails',
-    ['bank details', 'banking details', 'account details', 'coordonnees bancaires', 'datos bancarios', 'dati bancari', 'le nouveau rib'],
-  ],
-  [
-    'apikey',
-    ['api key', 'api keys', 'api token', 'api tokens', 'access token', 'access tokens', 'secret key', 'private key', 'private keys'],
-  ],
-  ['apikey', ['ssh key', 'ssh keys', 'recovery code', 'recovery codes', 'access code', 'pin code', 'seed phrase', 'login details']],
-  [
-    'apikey',
-    [
-      'api schlussel',
-      'api schlusseln',
-      'zugangscode',
-      'mot de passe',
-      'mots de passe',
-      'code d acces',
-      'code secret',
-      'cle d api',
-      'cles d api',
-    ],
-  ],
-  [
-    'apikey',
-    [
-      'cle api',
-      'cles api',
-      'cle privee',
-      'clave de acceso',
-      'claves de acceso',
-      'clave de la api',
-      'claves de la api',
-      'claves api',
-      'clave api',
-    ],
-  ],
-  [
-    'apikey',
-    [
-      'clave privada',
-      'codigo de acceso',
-      'parola d ordine',
-      'codice di accesso',
-      'codice d accesso',
-      'chiave api',
-      'chiavi api',
-      'chiave privata',
-    ],
-  ],
-  // A program, and nothing to be given away.
-  [
-    'program',
-    ['password manager', 'password managers', 'passwort manager', 'gestionnaire de apikey', 'gestor de contrasenas', 'gestore di password'],
-  ],
-];
+/** Several words that mean one: the first of a row stands for the phrases after it. */
+const PHRASES: readonly (readonly string[])[] = [
+  'always|from now on|from this point on|from today|as of now|going forward|straight away|right away|by default|every time|' +
+    'each time|in future|at once|on sight|on request|in advance|ab sofort|ab jetzt|ab heute|von jetzt an|von nun an|in zukunft|' +
+    'nie wieder|im voraus|a partir de maintenant|a partir d aujourd hui|a l avenir|d office|d avance|sans exception|' +
+    'a partir de ahora|a partir de hoy|de ahora en adelante|en adelante|al momento|de inmediato|de antemano|d ora in poi|' +
+    'd ora in avanti|da oggi|da ora|da subito|in anticipo|without delay|on the spot|ohne zu zogern|ohne zogern|sans attendre|' +
+    'sans tarder|sans delai|sin demora|senza indugio',
+  'approved|green light|carte blanche|free hand|is fine with|is ok with|is okay with|sign off|signed off|grunes licht|' +
+    'freie hand|ist einverstanden|feu vert|visto bueno|luz verde|carta blanca|via libera|carta bianca|d accord|de acuerdo|' +
+    'd accordo|it is okay to|it is ok to|it is fine to|is happy for|feel free to|no objection|said yes|go ahead|gave the nod',
+  'attend|pay attention|pay heed',
+  'needless|no longer need|no longer needs|no need|need not|no longer required|not required|not needed|nicht mehr notig|' +
+    'nicht notig|nicht erforderlich|nicht mehr erforderlich|plus besoin|pas besoin|plus necessaire|pas necessaire|' +
+    'ya no hace falta|no hace falta|no es necesario|no te molestes|don t bother|non serve|non occorre|non e necessario',
+  'skip|no longer in use|out of use|nicht mehr in gebrauch|plus en vigueur|ya no rige|non piu in vigore|has been dropped|' +
+    'is dropped|no longer applies|no longer apply|gilt nicht mehr|gelten nicht mehr|s applique plus|no se aplica|no se aplican|' +
+    'non vale piu|non si applica|turn off|switch off|turning off|ne vaut plus|switched off|turned off|kept off|left off|' +
+    'pasar por alto|passer outre|lasciar perdere',
+  'not|no longer',
+  'must|is to be|are to be|has to be|have to be|sind zu|ist zu|va a|hay que',
+  'tells|was da steht|ce qui est ecrit|lo escrito',
+  'pay|be paid|get paid|are paid|is paid',
+  'onbehalf|on behalf|speaks for|in place of|in the name of|an stelle|anstelle|im namen|spricht fur|a la place|au nom|en nombre|' +
+    'en lugar|a nome|al posto|per conto',
+  'blind|sans regarder|sans lire|a l aveugle|a ciegas|sin leer|sin mirar|alla cieca|senza leggere|ohne hinzusehen',
+  'counts|as if|as though|comme si|como si|come se|als ob|count as|counts as|counted as|as good as|same as|valid as|meme valeur|' +
+    'tenir pour|wie solche|cuentan como',
+  'authentication|dos pasos|due passaggi|zwei stufen|deux etapes',
+  'bankdetails|bank details|banking details|account details|coordonnees bancaires|datos bancarios|dati bancari|le nouveau rib',
+  'apikey|api key|api keys|api token|api tokens|access token|access tokens|secret key|private key|private keys|ssh key|ssh keys|' +
+    'recovery code|recovery codes|access code|pin code|seed phrase|login details|api schlussel|api schlusseln|zugangscode|' +
+    'mot de passe|mots de passe|code d acces|code secret|cle d api|cles d api|cle api|cles api|cle privee|clave de acceso|' +
+    'claves de acceso|clave de la api|claves de la api|claves api|clave api|clave privada|codigo de acceso|parola d ordine|' +
+    'codice di accesso|codice d accesso|chiave api|chiavi api|chiave privata',
+  'program|password manager|password managers|passwort manager|gestionnaire de apikey|gestor de contrasenas|gestore di password',
+].map((row) => row.split('|'));
 
 function toKinds(isStem: boolean): ReadonlyMap<string, readonly Kind[]> {
   const kinds = new Map<string, Kind[]>();

@@ -201,7 +201,7 @@ function sentencesIn(text: string): { readonly text: string; readonly isQuestion
       // "Acme Inc. after I confirm" is one sentence.
       if (mark === '.' && (SHORT.test(words.slice(-12)) || /^\s\p{Ll}/u.test(parts[at + 2] ?? ''))) sentence += mark;
       else {
-        const isQuestion = isAsked || asksFor(sentence, mark);
+        const isQuestion: boolean = isAsked || asksFor(sentence, mark);
         if (sentence.trim() !== '') {
           sentences.push({ text: sentence.trim(), isQuestion });
           asks = isQuestion;
