@@ -174,8 +174,8 @@ function isRule(words: readonly Kinds[]): boolean {
     (has('needless') && has('pay', 'money', 'act', 'approve', 'check', 'object', 'access')) ||
     (has('all') && has('should') && has('act', 'pay')) ||
     isUnchecked(words) ||
-    both(['approve'], ['pay', 'money', 'act', 'object', 'rule', 'check', 'access', 'order', 'agent', 'mail']) ||
-    both(['pay'], ['rule', 'mail', 'number', 'blind']) ||
+    both(['approve'], ['pay', 'money', 'act', 'handle', 'object', 'rule', 'check', 'access', 'order', 'agent', 'mail']) ||
+    both(['pay'], ['rule', 'mail', 'number', 'blind', 'without']) ||
     both(['blind'], ['act', 'approve']) ||
     (has('limit') && has('money', 'pay') && has('number')) ||
     both(['access'], ['full', 'object']) ||
@@ -234,7 +234,7 @@ const WORDS = {
     'soldi fondi acquist- spese account accounts konto konten compte comptes cuenta cuentas conto conti',
   account: 'account accounts konto konten compte comptes cuenta cuentas conto conti',
   act:
-    'overrul- overstimm- uberstimm- annul- anul- annull- veto- unlock- expose- leak- dump- signer signe disclosed join unterzeichn- ' +
+    'pushing overrul- overstimm- uberstimm- annul- anul- annull- veto- unlock- expose- leak- dump- signer signe disclosed join unterzeichn- ' +
     'weitergereich- ubermittel- ubergeb- ubergeben aushandig- ceder cede cedan cederse cedid- ceduti cedere facilit- proporcion- ' +
     'fornire forniti effac- send sent sending forward forwarded forwarding share shared sharing export- upload uploaded publish ' +
     'published publishing disclos- reveal- delete deleted deleting deletion- erase- wip- execut- run running launch launched deploy ' +
@@ -248,11 +248,11 @@ const WORDS = {
     'invia inviat- inoltr- mandare condivid- rivel- esport- cancell- esegu- lanciare lanciat- rilasciare pubblic- disattiv- obbed- ' +
     'firmare consegn- comunic- partono rifiut-',
   handle:
-    'print printed show shown display copy copied move moved reset cancel ausgegeben gezeigt zeigen afficher montrer mostrar imprimir ' +
+    'changer cambiar cambiare andern print printed show shown display copy copied move moved reset cancel ausgegeben gezeigt zeigen afficher montrer mostrar imprimir ' +
     'mostrare stampare gets receives give gave hand hands handing pass read write edit modify change access put let mark geben gib ' +
     'leite lesen schreiben donner donne donnez dar da dale dare date dai dagli mettre poner mettere',
   object:
-    'file files data dataset- record records backup- mails emails inbox message messages report reports document- contract- ' +
+    'clients clientes clienti kunden numbers numeros numeri telefon- beneficiar- file files data dataset- record records backup- mails emails inbox message messages report reports document- contract- ' +
     'repository repo code script- command commands shell terminal server- database- cluster production prod staging main master ' +
     'branch- pull request- deployment- release- customer- key keys copy copies ticket- network system systems attachment- order ' +
     'orders refund- datei- daten datenbank- datensatz- akte akten personalakte- bericht- vertrag- skript- befehl- antrag antrage ' +
@@ -269,7 +269,7 @@ const WORDS = {
   should: 'must shall should ought muss mussen soll sollen doit doivent debe deben deve devono',
   may: 'may can could darf durfen kann konnen peut peuvent pouvez puede pueden puo possono',
   check:
-    'scanner malware monitor alarm- audit- logging protection virenscann- schutz verschlussel- encryption reviewer- prufer antivirus ' +
+    'receipt- beleg- justificatif- recibo ricevut- alert- melden notif- scanner malware monitor alarm- audit- logging protection virenscann- schutz verschlussel- encryption reviewer- prufer antivirus ' +
     'relecteur- revisor- einwillig- consent- consenso revis- ask asked asking confirm- approv- review- check checks checking prompt- ' +
     'verif- signature- consult- authenticat- factor mfa eyes warn- dialog- question- validat- looking permission- policy policies ' +
     'guardrail- safeguard- restriction- firewall sandbox rule rules limit limits ruckfrag- nachfrag- nachzufrag- frag- bestatig- ' +
@@ -322,7 +322,7 @@ const WORDS = {
     'contrasena contrasenas identifiants credencial- credenzial- apikey',
   bank: 'kontodaten kontoverbindung- iban bankdetails bankverbindung-',
   command:
-    'do tu mach fais faites haz haga hagan fai fate turn let put dale dagli reglez approve authorize authorise pay transfer wire send ' +
+    'keep do tu mach fais faites haz haga hagan fai fate turn let put dale dagli reglez approve authorize authorise pay transfer wire send ' +
     'forward share grant allow permit give trust accept merge push deploy delete remove erase execute run release settle refund ' +
     'reimburse reveal disclose publish upload export install disable obey treat consider genehmige uberweise zahle bezahle sende ' +
     'schicke leite gib erlaube gestatte vertraue akzeptiere losche fuhre starte veroffentliche exportiere deaktiviere befolge ' +
@@ -348,7 +348,7 @@ const PHRASES: readonly (readonly string[])[] = [
     'freie hand|ist einverstanden|feu vert|visto bueno|luz verde|carta blanca|via libera|carta bianca|d accord|de acuerdo|' +
     'd accordo|it is okay to|it is ok to|it is fine to|is happy for|feel free to|no objection|said yes|go ahead|gave the nod',
   'attend|pay attention|pay heed',
-  'needless|no longer need|no longer needs|no need|need not|no longer required|not required|not needed|nicht mehr notig|' +
+  'needless|don t have to|doesn t have to|do not have to|does not have to|muss nicht|mussen nicht|no longer need|no longer needs|no need|need not|no longer required|not required|not needed|nicht mehr notig|' +
     'nicht notig|nicht erforderlich|nicht mehr erforderlich|plus besoin|pas besoin|plus necessaire|pas necessaire|' +
     'ya no hace falta|no hace falta|no es necesario|no te molestes|don t bother|non serve|non occorre|non e necessario',
   'skip|no longer in use|out of use|nicht mehr in gebrauch|plus en vigueur|ya no rige|non piu in vigore|has been dropped|' +
