@@ -97,11 +97,14 @@ const agentMemory = z
       .max(200)
       .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
       .optional(),
-    /** Tools whose results alone may become lines of MEMORY.md. Lines from other tools alone wait for a person. */
+    /**
+     * Tools whose results alone may become lines of MEMORY.md, unless these change what may be done. Lines from other tools alone wait for
+     * a person.
+     */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
     /**
-     * Which lines wait for a person after other tools have run in the session: instructions and addresses (`true`), all (`"strict"`), none
-     * (`false`).
+     * Which lines wait for a person after other tools have run or files were read: instructions and addresses (`true`), all (`"strict"`),
+     * only those that change what may be done (`false`).
      */
     reviewWhenToolsSpoke: z.union([z.boolean(), z.literal('strict')]).default(true),
     /** Long tool results are shown once, then cited; the three memory tools read them again. */

@@ -60,6 +60,7 @@ export type Write =
 export interface FoldedFacts {
   readonly epoch: number;
   readonly turns: readonly string[];
+  readonly tools?: readonly string[];
   readonly facts: readonly Fact[];
   readonly replaced: readonly Replacement[];
 }
@@ -159,7 +160,10 @@ export function createFold(): Fold {
       if (output.kind !== 'compacted') return [];
       const { episode, epoch, archived: slots, covers = slots, record: made, base, replaced = [] } = output;
       addEpisode({ ...episode, session, epoch, slots: covers, made });
-      if (!facts.has(epoch)) facts.set(epoch, { epoch, turns: episode.turn_ids, facts: output.facts, replaced });
+      if (!facts.has(epoch)) {
+        const learnt = { epoch, turns: episode.turn_ids, facts: output.facts, replaced };
+        facts.set(epoch, made.tools ? { ...learnt, tools: made.tools } : learnt);
+      }
       moves.archive(slots, move);
       return [body(base.text)];
     },

@@ -28,9 +28,10 @@ export async function restoreMemory(
 }
 
 /** As one batch again: where it is there already, nothing changes. */
-async function learnAgain(store: Store, key: ConversationKey, { epoch, turns, facts, replaced }: FoldedFacts): Promise<void> {
+async function learnAgain(store: Store, key: ConversationKey, { epoch, turns, tools, facts, replaced }: FoldedFacts): Promise<void> {
   const learnt = facts.map(({ id: _, ...fact }) => fact);
-  await learnFacts(store, key, factsBatch(key, epoch), learnt, { conversation: key.conversation, turn_ids: turns }, replaced);
+  const source = { conversation: key.conversation, turn_ids: turns, ...(tools && { tools }) };
+  await learnFacts(store, key, factsBatch(key, epoch), learnt, source, replaced);
 }
 
 /** An old copy of the store may still have what was taken back since. */

@@ -5,7 +5,12 @@ import { turnNumber, turnId } from '../records/identity.js';
 import { type ConversationKey, type Store, LifeDeleted, type EpisodeRecord } from '../stores/store.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
 import { byTurn, type TurnEnd } from '../records/turn-end.js';
-import { currentLine, slotsIn, groupTurns } from './prefix.js';
+import { currentLine, episodesInSight, slotsIn, groupTurns } from './prefix.js';
+import { messagesByTurn } from './compaction/recent-turns.js';
+import { outlineTurns } from './compaction/summary.js';
+import { redactor } from './documents/forgetting.js';
+import { longRecord } from './long-record.js';
+import { byAge } from '../records/memory/items.js';
 
 export interface PastLife {
   /** By turn, then as in it. */
@@ -153,4 +158,41 @@ export async function readTurnEnds(store: Store, key: ConversationKey): Promise<
   );
   const turns = new Set(turnEnds.map(({ turn }) => turn));
   return [...shared.flat().filter(({ turn }) => turnNumber(turn) <= beginning.turn && !turns.has(turn)), ...turnEnds].sort(byTurn);
+}
+
+// A session's episodes for the tool that reads them: their summaries, and the messages of their turns.
+
+/** Of one answer, with room for the words around it. */
+const RECORD_CHARACTERS = 12_000;
+const OUTLINE_CHARACTERS = 6_000;
+/** Of one episode. */
+const MAX_ENTRIES = 2_000;
+
+export interface ReadableEpisode extends EpisodeRecord {
+  /** The messages of that turn, long texts by their ends; of all its turns a line for each. */
+  readonly read: (turn?: number) => Promise<string>;
+}
+
+/** Those that count, newest first; without what was forgotten since. */
+export async function readEpisodes(store: Store, key: ConversationKey, session: number): Promise<ReadableEpisode[]> {
+  const [{ episodes }, cuts, tombstones] = await Promise.all([
+    store.episodes.list(key, { session }),
+    store.lives.cuts(key),
+    store.documents.forgotten(key),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const readMessages = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
+    const found = (await store.entries.read(key, listSlots(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
+    if (turn === undefined) return outlineTurns(found, OUTLINE_CHARACTERS);
+    const entries = found.filter((entry) => entry.turn === turnId(turn));
+    const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+    return longRecord(messagesByTurn(whole), RECORD_CHARACTERS).text;
+  };
+  return episodesInSight(episodes, cuts)
+    .sort(byAge)
+    .map((episode) => ({
+      ...episode,
+      summary: redact(episode.summary),
+      read: async (turn) => redact(await readMessages(episode.slots, turn)),
+    }));
 }

@@ -11,6 +11,8 @@ export interface CompactionRecord {
   readonly model: string;
   /** Why not the agent's compactor, or not at the first try. */
   readonly failure?: string;
+  /** Tools (or `file`, `application`) that spoke in what it was made of, as far as their word is not enough. */
+  readonly tools?: readonly string[];
   /** Estimates of the messages before and after, the base with them. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;

@@ -1,4 +1,6 @@
 /** What the bytes of a file are, by themselves: not by what its name or its sender says. */
+import { FILE_MARK } from './message-parts.js';
+
 const STARTS: readonly (readonly [type: string, at: number, bytes: readonly number[]])[] = [
   ['image/png', 0, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
   ['image/jpeg', 0, [0xff, 0xd8, 0xff]],
@@ -46,18 +48,16 @@ function isControl(byte: number): boolean {
   return byte < 0x09 || (byte > 0x0d && byte < 0x20);
 }
 
-const MARK = '\n\n[Attached file';
-
 /** A text file stands in the text of its message: models read it there, and searches, memory and estimates see what it is. */
 export function withTextFile(text: string, { name, bytes }: { readonly name?: string | undefined; readonly bytes: Uint8Array }): string {
   const called = name === undefined ? '' : ` ${JSON.stringify(name.slice(0, MAX_NAME))}`;
-  return `${text}${MARK}${called}]\n${new TextDecoder().decode(bytes)}`;
+  return `${text}${FILE_MARK}${called}]\n${new TextDecoder().decode(bytes)}`;
 }
 
 const MAX_NAME = 200;
 
 /** The text beside such files. */
 export function withoutTextFiles(text: string): string {
-  const at = text.indexOf(MARK);
+  const at = text.indexOf(FILE_MARK);
   return at < 0 ? text : text.slice(0, at);
 }

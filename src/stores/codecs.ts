@@ -46,7 +46,7 @@ export function decodeJson(text: string | null | undefined): unknown {
 }
 
 const sourceSchema = z.object({
-  trust: z.union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])]),
+  trust: z.union([z.enum(['user', 'model', 'person', 'file', 'application']), z.templateLiteral(['tool:', z.string()])]),
   conversation: z.string().optional(),
   turn_ids: z.array(z.string()).optional(),
   tools: z.array(z.string()).optional(),

@@ -50,6 +50,8 @@ export interface Episodes {
 export interface FactSource {
   readonly conversation: string;
   readonly turn_ids: readonly string[];
+  /** Tools (or `file`, `application`) that spoke in these turns, as far as their word is not enough. */
+  readonly tools?: readonly string[];
 }
 
 export interface FactRecord extends SemanticItem {

@@ -2,11 +2,12 @@
  * What a text from outside costs. Each function that reads one gets texts made to be slow, at three sizes: four times the text may cost
  * little more than four times the processor. A square would cost sixteen times.
  */
-import { mergeMemory } from '../../src/memory/consolidation/merge.js';
+import { mergeMemory, withoutDuplicateLines } from '../../src/memory/consolidation/merge.js';
 import { parseResponse } from '../../src/memory/consolidation/parse-response.js';
 import { withProvenance } from '../../src/memory/consolidation/provenance.js';
+import { changesWhatMayBeDone } from '../../src/memory/consolidation/review.js';
+import { typedWords } from '../../src/memory/consolidation/typed-words.js';
 import { checkResult } from '../../src/memory/consolidation/consolidate.js';
-import { withoutDuplicateLines } from '../../src/memory/consolidation/care.js';
 import { parseSummary } from '../../src/memory/compaction/summary-answer.js';
 import { redactor, toTombstone, withoutForgotten } from '../../src/memory/documents/forgetting.js';
 import { diffMemory } from '../../src/memory/documents/memory-diff.js';
@@ -16,6 +17,7 @@ import { parseTextToolCalls } from '../../src/models/text-tools/model.js';
 import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { objectsInAnswer, squeezed } from '../../src/records/balanced-json.js';
 import { withoutTextFiles } from '../../src/records/file-type.js';
+import { messageParts } from '../../src/records/message-parts.js';
 import { parseHistory, withoutHeaders } from '../../src/records/memory/history-text.js';
 import { foldedLine } from '../../src/records/memory/documents.js';
 import { firstWords, hasRandomToken, withoutSecretForms } from '../../src/records/secret-forms.js';
@@ -144,6 +146,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
       { entries: [{ role: 'user', content: half(text) }], currentMemory: half(text) },
     ),
   'withProvenance, of memory': (text) => provenance(kept(text), half(text), ''),
+  'withProvenance, of a person': (text) => provenance(kept(text), '', '', half(text)),
   'withProvenance, of a tool': (text) => provenance(kept(text), '', half(text)),
   mergeMemory: (text) => mergeMemory({ base: half(text), theirs: `x\n${text.slice(0, text.length / 2)}`, ours: kept(text) }),
   diffMemory: (text) => diffMemory(half(text), `${text}\nb`),
@@ -168,6 +171,9 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   withoutHeadings,
   truncate: (text) => truncate(text, text.length / 2),
   withoutTextFiles,
+  messageParts,
+  changesWhatMayBeDone,
+  typedWords: (text) => typedWords([{ text, turn: 'turn_0001', day: new Set() }]).saidExactly(text),
   splitWords: (text) => splitPassages(text).map(({ start, end }) => splitWords(text.slice(start, end))),
   splitPassages,
   'analysis of a passage': (text) =>
@@ -192,10 +198,8 @@ const toEntry = (message: Entry['message'], at = 0): Entry => ({
   message,
 });
 
-function provenance(memoryUpdate: string, currentMemory: string, tool: string): unknown {
-  const entries = [user('Where is the harbour?'), result('turn_0001/c1', tool, { name: 'fetch_url' }), answer(half(memoryUpdate))].map(
-    toEntry,
-  );
+function provenance(memoryUpdate: string, currentMemory: string, tool: string, typed = 'Where is the harbour?'): unknown {
+  const entries = [user(typed), result('turn_0001/c1', tool, { name: 'fetch_url' }), answer(half(memoryUpdate))].map(toEntry);
   return withProvenance({ memoryUpdate, currentMemory, entries, conversation: 'c', trustedTools: new Set() });
 }
 

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import { nearDuplicateFacts, withoutDuplicateLines } from '../../src/memory/consolidation/care.js';
-import { mergeMemory } from '../../src/memory/consolidation/merge.js';
+import { mergeMemory, nearDuplicateFacts, withoutDuplicateLines } from '../../src/memory/consolidation/merge.js';
 import type { SemanticItem } from '../../src/records/memory/items.js';
 import { ends } from '../support/ends.js';
 

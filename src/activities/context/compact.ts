@@ -18,7 +18,7 @@ import { planCompaction, type CompactionPlan, type CompactionWindow } from '../.
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
-import { byAge, episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
+import { byAge, episodicId, foldedFact, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { selectProvisional, summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
 import { retrieve, learnFacts, factsBatch, mostRelevant, listReplacements } from '../../memory/facts.js';
@@ -167,20 +167,24 @@ async function makeMemory(
     ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
   };
   const batch = factsBatch(key, epoch);
-  const source = { conversation: key.conversation, turn_ids };
-  // A fact that rests on a tool's result alone waits for a person.
   const trustedTools = new Set(config.memory.trustedTools);
-  const { proposed } = withProvenance({
+  const spoke = toolsThatSpoke(whole, trustedTools);
+  const source = { conversation: key.conversation, turn_ids, ...(spoke.length > 0 && { tools: spoke }) };
+  // A fact that rests on a tool's result alone, or changes what may be done, waits for a person.
+  const judged = withProvenance({
     currentMemory: '',
     memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
     entries: whole,
     conversation: key.conversation,
     trustedTools,
   });
+  // What is known already was let in once.
+  const knownFacts = new Set(known.map(({ fact }) => foldedFact(fact)));
+  const proposed = judged.proposed.filter(({ line }) => !knownFacts.has(foldedFact(line)));
   const waiting = new Set(proposed.map(({ line }) => line));
   const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map(({ supersedes: _, ...fact }) => ({ ts, ...fact }));
   // Nor takes a tool's word away what the scope knows.
-  const isToolFree = toolsThatSpoke(whole, trustedTools).length === 0;
+  const isToolFree = spoke.length === 0;
   const replaced = listReplacements({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
     ({ by }) => by === null || !waiting.has(by),
   );
@@ -201,6 +205,7 @@ async function makeMemory(
     method,
     model: model(),
     ...(failure === undefined ? {} : { failure }),
+    ...(spoke.length > 0 && { tools: spoke }),
     tokensBefore,
     tokensAfter: count(text) + keptTokens,
   };

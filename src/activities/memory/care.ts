@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { MemoryUpdate } from '../../conversation/context/compaction-effects.js';
 import type { Cared } from '../../conversation/protocol/memory-contract.js';
-import { nearDuplicateFacts, withoutDuplicateLines } from '../../memory/consolidation/care.js';
+import { nearDuplicateFacts, withoutDuplicateLines } from '../../memory/consolidation/merge.js';
 import { tendMemory } from '../../memory/consolidation/consolidate.js';
 import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';

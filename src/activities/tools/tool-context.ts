@@ -22,8 +22,9 @@ import { redactor } from '../../memory/documents/forgetting.js';
 import { longRecord } from '../../memory/long-record.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { createRecall } from '../../memory/recall/recall.js';
-import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import type { OpenEpisode, ToolContext } from '../../tools/tool.js';
+import { readEpisodes } from '../../memory/past-life.js';
+import type { ConversationKey } from '../../stores/store.js';
+import type { ToolContext } from '../../tools/tool.js';
 
 interface Surroundings {
   readonly input: RunToolInput;

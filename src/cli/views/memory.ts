@@ -8,7 +8,7 @@ import { drawLine, drawText, renderTable, type Column, type Look } from './table
 import type { Recalled, StoredItem } from '../../client.js';
 import type { BlamedLine, CountedChange, DiffLine } from '../../memory/documents/memory-diff.js';
 import { turnNumber } from '../../records/identity.js';
-import type { LineSource, Proposal } from '../../records/memory/documents.js';
+import { describeTrust, isUntrusted, type LineSource, type Proposal } from '../../records/memory/documents.js';
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 
 /** Of a version, for people; it is enough to ask for it by. */
@@ -64,20 +64,20 @@ export function renderProposals(proposals: readonly Proposal[], look: Look): Sty
   ]);
 }
 
-/** `tool:fetch · conv_8, turn_0003`; `model after fetch_url · …` where it waits for a person because of that. */
-export function describeSource({ trust, conversation, turn_ids, tools }: LineSource): string {
+/** `tool:fetch · conv_8, turn_0003`; `model after fetch_url · …`. */
+export function describeSource({ conversation, turn_ids, ...source }: LineSource): string {
   const learnt = conversation === undefined ? [] : [`${conversation}${turn_ids === undefined ? '' : `, ${formatTurns(turn_ids)}`}`];
-  return [tools === undefined ? trust : `${trust} after ${tools.join(', ')}`, ...learnt].join(' · ');
+  return [describeTrust(source), ...learnt].join(' · ');
 }
 
 function formatSeconds(ts: number, { timeFormat, now }: Look): string {
   return formatTime(Math.round(ts * 1000), timeFormat, now);
 }
 
-/** Lines from tools alone are for a person to look at. */
-function trustStyle({ trust }: LineSource): StyledSpan['style'] {
-  if (trust.startsWith('tool:')) return 'yellow';
-  return trust === 'model' ? 'dim' : 'cyan';
+/** What neither people nor the model alone have said is for a person to look at. */
+function trustStyle(source: LineSource): StyledSpan['style'] {
+  if (isUntrusted(source)) return 'yellow';
+  return source.trust === 'model' ? 'dim' : 'cyan';
 }
 
 function namedConversations(sources: readonly LineSource[]): string {
@@ -179,17 +179,17 @@ export function renderFound(found: readonly Recalled[], look: Look, most = HIT_C
   return found.flatMap((one, at) => [...(at === 0 ? [] : [[]]), ...renderHead(one, look), ...renderText(one, look, most)]);
 }
 
-function renderHead({ address, kind, ts, conversation, turn, speaker, trust }: Recalled, look: Look): StyledLine[] {
-  const isUntrusted = trust.startsWith('tool:');
+function renderHead({ address, kind, ts, conversation, turn, speaker, ...source }: Recalled, look: Look): StyledLine[] {
+  const isForeign = isUntrusted(source);
   const parts = [
     ...(ts === 0 ? [] : [formatTime(Math.round(ts * 1000), look.timeFormat, look.now)]),
     speaker === kind ? kind : `${kind} ${speaker}`,
     ...(conversation === undefined ? [] : [`${conversation}${turn === undefined ? '' : `, turn ${turnNumber(turn)}`}`]),
     address,
-    ...(isUntrusted ? ['untrusted'] : []),
+    ...(isForeign ? [...(kind === 'tool' ? [] : [describeTrust(source)]), 'untrusted'] : []),
   ];
   const text = parts.map((part) => toTerminalLine(part, 120)).join(' · ');
-  return drawLine('', text, look, isUntrusted ? 'yellow' : 'cyan');
+  return drawLine('', text, look, isForeign ? 'yellow' : 'cyan');
 }
 
 function renderText({ text, marks, isPart }: Recalled, look: Look, most: number): StyledLine[] {

@@ -236,7 +236,7 @@ export type Consolidated =
       readonly kind: 'done';
       readonly history: string | null;
       readonly update: MemoryUpdate | null;
-      /** Lines with only a tool as their source. */
+      /** Lines that wait for a person. */
       readonly proposed: readonly MemoryLine[];
       readonly usage: Usage;
     };
@@ -255,7 +255,7 @@ export interface MemoryUpdate {
 interface MemoryLine {
   readonly line: string;
   readonly source: {
-    readonly trust: 'user' | 'model' | 'person' | `tool:${string}`;
+    readonly trust: 'user' | 'model' | 'person' | 'file' | 'application' | `tool:${string}`;
     readonly conversation?: string;
     readonly turn_ids?: readonly string[];
     readonly tools?: readonly string[];

@@ -33,6 +33,7 @@ import {
   pickMedia,
   sourcesIn,
 } from '../../records/message.js';
+import { PAYLOAD_MARK, SCHEMA_MARK } from '../../records/message-parts.js';
 import { utf8Length } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -197,19 +198,17 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }
 
-const SCHEMA_WORDS = '\n\n[When you are done, answer with JSON alone, an object that fits this schema: ';
-
 /** Part of the message, and it stays there: not every provider holds its model to a schema. */
 function withSchema(sentText: string, schema: JsonObject | undefined): string {
-  return schema === undefined ? sentText : `${sentText}${SCHEMA_WORDS}${JSON.stringify(schema).toWellFormed()}]`;
+  return schema === undefined ? sentText : `${sentText}${SCHEMA_MARK}${JSON.stringify(schema).toWellFormed()}]`;
 }
 
 /** Undoes `withSchema`: the text of the message, and the schema that its answer had to fit. */
 export function partSchema(sentText: string): { readonly text: string; readonly output?: JsonObject } {
-  const at = sentText.lastIndexOf(SCHEMA_WORDS);
+  const at = sentText.lastIndexOf(SCHEMA_MARK);
   if (at < 0 || !sentText.endsWith(']')) return { text: sentText };
   try {
-    const schema = read(outputSchema, JSON.parse(sentText.slice(at + SCHEMA_WORDS.length, -1)), 'message.output');
+    const schema = read(outputSchema, JSON.parse(sentText.slice(at + SCHEMA_MARK.length, -1)), 'message.output');
     return schema.ok ? { text: sentText.slice(0, at), output: schema.value } : { text: sentText };
   } catch {
     return { text: sentText };
@@ -219,6 +218,6 @@ export function partSchema(sentText: string): { readonly text: string; readonly 
 /** Seed 003, Payload: what the model is shown of it. */
 function withPayload(sentText: string, payload: unknown): string {
   if (payload === undefined) return sentText;
-  const data = `Payload:\n\`\`\`json\n${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
+  const data = `${PAYLOAD_MARK}${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
   return sentText.trim() === '' ? data : `${sentText}\n\n${data}`;
 }

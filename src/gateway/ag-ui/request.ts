@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
+import { CONTEXT_MARK } from '../../records/message-parts.js';
 import { isCallId, type CallAnswer } from '../core/answer-calls.js';
 import { attachmentIn, toMedia, type SuppliedFile } from '../core/attachments.js';
 import { checkTools } from '../core/client-calls.js';
@@ -118,8 +119,6 @@ export function readStart({ forwardedProps: props }: RunRequest): StartOptions {
   return Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined));
 }
 
-const MARK = "[The client's context, one entry a line:]";
-
 /** Adds the page's context for the model. A message that clears the session stays unchanged. */
 function withContext(
   one: Message & { readonly id: string },
@@ -127,7 +126,7 @@ function withContext(
 ): Message & { readonly id: string } {
   if (given.length === 0 || isReset(one)) return one;
   const lines = given.map(({ description, value }) => JSON.stringify({ description, value }));
-  return { ...one, text: [MARK, ...lines, '', one.text].join('\n') };
+  return { ...one, text: [CONTEXT_MARK, ...lines, '', one.text].join('\n') };
 }
 
 const userContent = z.union([z.string(), z.array(part).max(MAX_PARTS)]);

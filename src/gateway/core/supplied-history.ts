@@ -15,6 +15,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { invalid, GatewayError } from './errors.js';
 import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
+import { HISTORY_MARK, INSTRUCTIONS_MARK, TYPED_MARK } from '../../records/message-parts.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer, callsIn, refuseLateChoice } from './client-calls.js';
 import { joinTexts, textsIn } from './answer.js';
@@ -115,8 +116,6 @@ function answerCall(turns: SuppliedMessage[], { id, ...answer }: ToolAnswer): vo
   turns[turns.length - 1] = { ...last, calls: last.calls?.map((one) => (one === call ? { ...one, answer } : one)) ?? [] };
 }
 
-const MARK = '[Supplied by the client, one message a line; none of it was said here:]';
-const INSTRUCTIONS = "[The client's instructions:]";
 const ANSWERED = '[The tools that were called last have answered, as it says above: go on from there.]';
 
 /** The beginning of a conversation that starts at this request (core/history-in-first-message). */
@@ -124,8 +123,9 @@ export function firstMessage({ instructions, messages, answers, beside = '' }: S
   const before = answers === undefined ? messages.slice(0, -1) : messages;
   const newest = answers === undefined ? (messages.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
   return [
-    ...(instructions === undefined ? [] : [INSTRUCTIONS, instructions, '']),
-    ...(before.length === 0 ? [] : [MARK, ...before.map(toLine), '']),
+    ...(instructions === undefined ? [] : [INSTRUCTIONS_MARK, instructions, '']),
+    ...(before.length === 0 ? [] : [HISTORY_MARK, ...before.map(toLine), '']),
+    ...(instructions === undefined ? [] : [TYPED_MARK]),
     newest,
   ].join('\n');
 }

@@ -23,11 +23,11 @@ const texts = z.array(z.string());
 const source = z
   .object({
     trust: z
-      .union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])])
-      .openapi({ type: 'string', description: 'who stands behind it: user, model, person, or tool:NAME' }),
+      .union([z.enum(['user', 'model', 'person', 'file', 'application']), z.templateLiteral(['tool:', z.string()])])
+      .openapi({ type: 'string', description: 'who stands behind it: user, model, person, file, application, or tool:NAME' }),
     conversation: z.string().optional(),
     turn_ids: texts.optional(),
-    tools: texts.optional().openapi({ description: 'that spoke where the model concluded it' }),
+    tools: texts.optional().openapi({ description: 'that the model had read before, or file or application' }),
   })
   .openapi('LineSource');
 const sourced = { line: z.string(), source };
@@ -46,7 +46,7 @@ const fact = z
   .object({
     ...semanticItemSchema.shape,
     batch: z.string().nullable(),
-    source: z.object({ conversation: z.string(), turn_ids: texts }).nullable(),
+    source: z.object({ conversation: z.string(), turn_ids: texts, tools: texts.optional() }).nullable(),
     replaced: z.object({ by: z.string().nullable(), ts: seconds }).optional().openapi({ description: 'it counts no longer' }),
   })
   .openapi('Fact');
@@ -71,7 +71,10 @@ const recalled = z
     conversation: z.string().optional(),
     turn: z.string().optional(),
     speaker: z.string(),
-    trust: z.string().openapi({ description: 'user, model, person, or tool:NAME, whose word is not to be trusted' }),
+    trust: z
+      .string()
+      .openapi({ description: 'user, model, person, or what is not to be trusted: file (attached or quoted), application, tool:NAME' }),
+    tools: texts.optional().openapi({ description: 'that the model had read before: then it is not to be trusted either' }),
     text: z.string(),
     isPart: z.literal(true).optional().openapi({ description: 'there is more of the text' }),
     marks: z.array(z.array(z.int())).openapi({ description: 'where words of the question stand in it: [start, end) in UTF-16 units' }),

@@ -2,7 +2,7 @@
 import { truncate, cut, indented, oneLine, thatFit, utf8Length } from '../../records/text.js';
 import type { Task } from '../../records/episodes.js';
 import { type Entry, isNotice, shownText, type AssistantMessage, type UserMessage } from '../../records/message.js';
-import { toolsThatSpoke } from './provenance.js';
+import { listSources, toolsThatSpoke } from './provenance.js';
 
 /** `[2026-02-27 14:30] USER: …`, `[2026-02-27 14:31] ASSISTANT [tools: a, b]: …`; times are UTC. */
 export function messageText({ role, content, timestamp, toolsUsed = [] }: ConversationEntry, characters = Infinity): string {
@@ -49,15 +49,23 @@ export function withTask(entry: string, task: Task | null | undefined): string {
 
 const SOURCES = '[from: ';
 
+/** The tools and files behind an entry of HISTORY, as its last line names them. */
+export function readSources(entry: string): readonly string[] {
+  const line = entry.slice(entry.lastIndexOf('\n') + 1).trim();
+  const names = line.startsWith(SOURCES) && line.endsWith(']') ? (line.slice(SOURCES.length, -1).split(' · ')[0] ?? '') : '';
+  return names === '' ? [] : names.split(', ');
+}
+
 /**
- * An entry of HISTORY with the tools behind it as its last line, `[from: fetch_url, mcp__mail__read · turn_0003, turn_0004]`: the model that
- * finds it later knows that not only people spoke. Without such a tool it stays as it is. No line of the entry itself can pass for it.
+ * An entry of HISTORY with the tools (or files) behind it as its last line, `[from: fetch_url, mcp__mail__read · turn_0003, turn_0004]`:
+ * the model that finds it later knows that not only people spoke. Without such a tool it stays as it is. No line of the entry itself can
+ * pass for it.
  */
 export function withSources(entry: string, entries: readonly Entry[], trusted: ReadonlySet<string>): string {
   const text = entry.replace(/^(?=[ \t]*\[from:)/gim, '\\');
   const tools = toolsThatSpoke(entries, trusted);
   if (tools.length === 0) return text;
-  const turns = new Set(entries.flatMap(({ turn, message }) => (message.role === 'tool' && tools.includes(message.name) ? [turn] : [])));
+  const turns = new Set(entries.flatMap((entry) => (listSources(entry, trusted).length > 0 ? [entry.turn] : [])));
   return `${text}\n${SOURCES}${tools.map((tool) => oneLine(tool).replace(/[[\],]/g, '')).join(', ')} · ${[...turns].sort().join(', ')}]`;
 }
 

@@ -1,29 +1,33 @@
 /**
  * Where each new line of MEMORY.md comes from, and which of them wait for a person (design section 4: what a tool brought into
- * memory carries where it came from). The evidence is lexical: the same conversation gives the same answer, and no model can be
- * talked out of it.
+ * memory carries where it came from). What counts first is the source of a text: typed by a person, a file or a quotation, an application's
+ * data, a tool's result, an answer (records/message-parts.ts). The evidence within them is lexical: the same conversation gives the same
+ * answer, and no model can be talked out of it.
  *
- * A line is new if the current memory does not have it; moved, indented or numbered anew it is the same line. A line without such a source
- * is the model's conclusion: `model`.
+ * A line is new if the current memory does not have it; moved, indented or numbered anew it is the same line. A line without a source
+ * is the model's conclusion: `model`, with the tools and files that it had read before (`tools`).
  *
- * A page with every common word does not take a line from the user. One passage of an untrusted tool does, if it has every word that the
- * user did not use, and as much of the line as they: then the line was the user's until the tool added to it. Words of an assistant's
+ * A page with every common word does not take a line from the user. One passage of another source does, if it has every word that the
+ * user did not use, and as much of the line as they: then the line was the user's until that source added to it. Words of an assistant's
  * answer count as the tool's if the tool's result, in the same turn, has them too: the model only passed them on.
+ *
+ * What changes what may be done (review.ts) waits, whatever its source, unless a person typed it word for word (a secret that is only
+ * stated: typed it), or memory has it already. Nor does such a line leave memory where other sources spoke.
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
  * then waits (consolidation/untrusted-waits). So does a tool's result of an earlier range, if the model repeats it in this one.
  *
- * @rule consolidation/from-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
- *   it (documents/hard-words-exact). (test: test/memory/consolidation-provenance.test.ts)
+ * @rule consolidation/from-the-user: A line is the user's if they typed what it says: each clause in one sentence that has 60 % of its
+ *   words and everything hard in it (documents/hard-words-exact), is no question, and denies what the line denies. (test:
+ *   test/memory/consolidation-provenance.test.ts)
  * @rule consolidation/only-the-rest-judged: If half of a line or more is in memory, only the rest of it is judged; without a rest it is
  *   the model's rewriting. (test: test/memory/consolidation-provenance.test.ts)
- * @rule consolidation/brought-by-a-tool: A line is a tool's (`tool:<name>`) if a result supports it better than the user does; a trusted
- *   tool goes before another one. (test: test/memory/consolidation-provenance.test.ts)
- * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a model's conclusion after such a tool spoke (`waitsForReview`), waits
+ * @rule consolidation/brought-by-a-tool: A line is a tool's (`tool:<name>`), a `file`'s or the `application`'s if their text supports it
+ *   better than the user does; a trusted tool goes before another one. (test: test/memory/consolidation-provenance.test.ts)
+ * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a conclusion after other sources spoke (`waitsForReview`), waits
  *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
-import { diffArrays } from 'diff';
-import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
+import { isBodyRef, isFromPerson, shownText, sourcesIn, type Body, type Entry } from '../../records/message.js';
 import {
   type LineSource,
   type SourcedLine,
@@ -33,8 +37,18 @@ import {
   splitLines,
   takeLine,
 } from '../../records/memory/documents.js';
-import { allWords, evidenceWords, indexWords, significantWords, type WordIndex } from '../documents/significant-words.js';
-import { INTERNAL_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
+import { messageParts, textFrom } from '../../records/message-parts.js';
+import {
+  allWords,
+  evidenceWords,
+  indexWords,
+  significantWords,
+  type SignificantWords,
+  type WordIndex,
+} from '../documents/significant-words.js';
+import { REWRITTEN_SHARE, withoutProposed } from './merge.js';
+import { changesWhatMayBeDone, INTERNAL_TOOLS, readChange, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
+import { isSignificant, typedWords, USER_SHARE, weigh, type TypedWords } from './typed-words.js';
 
 export interface ProvenanceRequest {
   readonly currentMemory: string;
@@ -50,11 +64,10 @@ export interface Provenance {
   /** The update without what is proposed. */
   readonly text: string;
   readonly added: readonly SourcedLine[];
-  /** Lines that only an untrusted tool's word stands behind, or may. */
+  /** Lines that only the word of a tool, a file or an application stands behind, or may. */
   readonly proposed: readonly SourcedLine[];
 }
 
-const USER_SHARE = 0.6;
 const USER_MESSAGES = 3;
 const TOOL_SHARE = 0.5;
 /** Of the line in a tool's result, when the answer of the same turn has the rest. */
@@ -62,10 +75,6 @@ const PASSED_ON_SHARE = 0.3;
 const SENTENCE_END = /[.!?](?=\s|$)|[。！？\n]/u;
 /** Of a longer memory, which a person has written, the first lines. */
 const MAX_EVIDENCE_LINES = 4_000;
-/** Comparing takes time by its square. */
-const MAX_EDITS = 1_000;
-/** From here on a new line is a rewriting of an old one. */
-const REWRITTEN_SHARE = 0.5;
 
 export function withProvenance(request: ProvenanceRequest): Provenance {
   const { currentMemory, memoryUpdate, trustedTools, entries, reviewWhenToolsSpoke = true } = request;
@@ -73,30 +82,67 @@ export function withProvenance(request: ProvenanceRequest): Provenance {
   const after = splitLines(memoryUpdate);
   const evidence = evidenceIn(request);
   const isNew = newIn(before, after);
-  const tools = toolsThatSpoke(entries, trustedTools);
+  const spoke = toolsThatSpoke(entries, trustedTools);
   const isKnown = (word: string): boolean =>
     [...evidenceWords(word)].every((part) => evidence.user.words.has(part) || evidence.memory.words.has(part));
-  const isToReview = (line: string): boolean => tools.length > 0 && waitsForReview(line, reviewWhenToolsSpoke, isKnown);
-  const sources = after.map((line, at): LineSource | undefined => {
-    const source = isNew[at] ? findSource(line, evidence, request.conversation) : undefined;
-    return source?.trust === 'model' && isToReview(line) ? { ...source, tools } : source;
+  const isToReview = (line: string): boolean => spoke.length > 0 && waitsForReview(line, reviewWhenToolsSpoke, isKnown);
+  const judged = after.map((line, at): Judged | undefined => {
+    if (isNew[at] !== true) return undefined;
+    const source = findSource(line, evidence, request.conversation, spoke);
+    const change = readChange(line);
+    if (change === undefined) {
+      if (source.trust.startsWith('tool:')) return { source, waits: isUntrustedTool(source.trust, trustedTools) };
+      if (source.trust === 'user' || !isToReview(line)) return { source, waits: false };
+      return { source: source.trust === 'model' ? { ...source, tools: spoke } : source, waits: true };
+    }
+    // A code or an account is there exactly, or not at all.
+    if (change === 'secret' && source.trust === 'user') return { source, waits: false };
+    const turn = evidence.typed.saidExactly(line);
+    if (turn !== undefined) return { source: toSource('user', request.conversation, [turn]), waits: false };
+    const changed: LineSource = source.trust === 'user' ? { ...source, trust: 'model' } : source;
+    return { source: changed, waits: evidence.remembered.saidExactly(line) === undefined };
   });
-  const isProposed = sources.map(
-    (source) => source !== undefined && (source.tools !== undefined || isUntrustedTool(source.trust, trustedTools)),
-  );
+  const isProposed = judged.map((one) => one?.waits === true);
   const sourced = (wanted: boolean): SourcedLine[] =>
     after.flatMap((line, at) => {
-      const source = sources[at];
-      return source === undefined || isProposed[at] !== wanted ? [] : [{ line, source }];
+      const one = judged[at];
+      return one === undefined || one.waits !== wanted ? [] : [{ line, source: one.source }];
     });
-  const text = isProposed.includes(true) ? withoutProposed(before, after, isNew, isProposed) : memoryUpdate;
+  const isTyped = judged.map((one) => one?.source.trust === 'user');
+  const stays = new Set(after.map(foldedLine));
+  const mustStay = (line: string): boolean => spoke.length > 0 && !stays.has(foldedLine(line)) && changesWhatMayBeDone(line);
+  const isChanged = isProposed.includes(true) || before.some(mustStay);
+  const text = isChanged ? withoutProposed({ before, after, isNew, isProposed, isTyped, mustStay }) : memoryUpdate;
   return { text, added: sourced(false), proposed: sourced(true) };
 }
 
-/** Names of the tools in a range whose word is not enough, sorted. */
+interface Judged {
+  readonly source: LineSource;
+  /** For a person. */
+  readonly waits: boolean;
+}
+
+/** Names of the tools in a range whose word is not enough, and `file` and `application` where those spoke; sorted. */
 export function toolsThatSpoke(entries: readonly Entry[], trusted: ReadonlySet<string>): readonly string[] {
-  const names = entries.flatMap(({ message }) => (message.role === 'tool' ? [message.name] : []));
-  return [...new Set(names)].filter((name) => !trusted.has(name) && !INTERNAL_TOOLS.has(name)).sort();
+  return [...new Set(entries.flatMap((entry) => listSources(entry, trusted)))].sort();
+}
+
+/** What an entry brings beside the words of people and of the model. */
+export function listSources({ message }: Entry, trusted: ReadonlySet<string>): readonly string[] {
+  switch (message.role) {
+    case 'assistant':
+      return [];
+    case 'tool':
+      return trusted.has(message.name) || INTERNAL_TOOLS.has(message.name) ? [] : [message.name];
+    case 'user': {
+      const text = shownPart(message.text);
+      if (message.from === 'app') return ['application'];
+      // What was recalled says itself what of it is not to be trusted.
+      if (message.from === 'notice') return /^\[RECALLED\]/.test(text) && /^\[[^\]\n]*\] [^\n]*UNTRUSTED/m.test(text) ? ['recall'] : [];
+      const parts = messageParts(text).flatMap(({ source }) => (source === 'typed' ? [] : [source]));
+      return sourcesIn(message).length > 0 ? [...parts, 'file'] : parts;
+    }
+  }
 }
 
 function newIn(before: readonly string[], after: readonly string[]): boolean[] {
@@ -113,106 +159,146 @@ interface Statement {
   readonly turn: string;
 }
 
-interface ToolStatement extends Statement {
-  readonly name: string;
+/** Of what is neither a person's nor the model's. */
+interface ForeignStatement extends Statement {
+  readonly trust: Exclude<Trust, 'user' | 'model' | 'person'>;
   readonly isTrusted: boolean;
 }
 
-/** A sentence of a tool that is not trusted. */
+/** Of an assistant's text. */
+interface AnswerStatement extends Statement {
+  /** What spoke before it in its turn. */
+  readonly after: readonly string[];
+}
+
+/** A sentence of a source that is not trusted. */
 interface Passage {
   readonly words: ReadonlySet<string>;
-  readonly tool: ToolStatement;
+  readonly from: ForeignStatement;
 }
 
 /** Statements of one side, found by their words. */
-interface Statements {
-  readonly all: readonly Statement[];
+interface Statements<One extends Statement = Statement> {
+  readonly all: readonly One[];
   readonly index: WordIndex;
   readonly words: ReadonlySet<string>;
 }
 
 interface Evidence {
+  /** What people typed. */
   readonly user: Statements;
-  readonly assistant: Statements;
-  readonly tools: readonly ToolStatement[];
+  readonly typed: TypedWords;
+  readonly assistant: Statements<AnswerStatement>;
+  readonly foreign: readonly ForeignStatement[];
   readonly passages: { readonly all: readonly Passage[]; readonly index: WordIndex };
   readonly memory: Statements;
+  readonly remembered: TypedWords;
 }
 
-function toStatements(all: readonly Statement[]): Statements {
+function toStatements<One extends Statement>(all: readonly One[]): Statements<One> {
   return { all, index: indexWords(all.map(({ words }) => words)), words: new Set(all.flatMap(({ words }) => [...words])) };
 }
 
 function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
-  const statement = (body: Body, turn: string): Statement => ({ words: evidenceWords(shownPart(body)), turn });
-  const tools = entries.flatMap(({ turn, message }): (ToolStatement & { readonly text: string })[] => {
-    if (message.role !== 'tool') return [];
-    const isTrusted = trustedTools.has(message.name);
-    return [{ ...statement(message.text, turn), name: message.name, isTrusted, text: shownPart(message.text) }];
+  const texts = entries.flatMap((entry) => foreignTexts(entry, trustedTools));
+  const foreign = texts.map(({ text, ...from }): ForeignStatement => ({ ...from, words: evidenceWords(text) }));
+  const passages = texts.flatMap(({ text }, at) => {
+    const from = foreign[at];
+    if (from === undefined || from.isTrusted) return [];
+    return text.split(SENTENCE_END).map((sentence): Passage => ({ words: evidenceWords(sentence), from }));
   });
-  const passages = tools.flatMap((tool) =>
-    tool.isTrusted ? [] : tool.text.split(SENTENCE_END).map((sentence): Passage => ({ words: evidenceWords(sentence), tool })),
-  );
   // Its day comes with a message, and a model may write it into a line.
-  const dated = (body: Body, { turn, ts }: Entry): Statement => ({
-    words: new Set([...statement(body, turn).words, ...dayWords(ts)]),
-    turn,
-  });
+  const typed = entries.flatMap(({ message, turn, ts }) =>
+    isFromPerson(message) ? [{ text: textFrom(shownPart(message.text), 'typed'), turn, day: dayWords(ts) }] : [],
+  );
+  const lines = splitLines(currentMemory).slice(0, MAX_EVIDENCE_LINES);
   return {
-    user: toStatements(
-      entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
-    ),
-    assistant: toStatements(
-      entries.flatMap(({ turn, message }) =>
-        message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [statement(block.text, turn)] : [])) : [],
-      ),
-    ),
-    tools,
+    user: toStatements(typed.map(({ text, turn, day }) => ({ words: new Set([...evidenceWords(text), ...day]), turn }))),
+    typed: typedWords(typed),
+    assistant: toStatements(answersIn(entries, trustedTools)),
+    foreign,
     passages: { all: passages, index: indexWords(passages.map(({ words }) => words)) },
-    memory: toStatements(
-      splitLines(currentMemory)
-        .slice(0, MAX_EVIDENCE_LINES)
-        .map((line) => statement(line, '')),
-    ),
+    memory: toStatements(lines.map((line) => ({ words: evidenceWords(line), turn: '' }))),
+    remembered: typedWords(lines.map((text) => ({ text, turn: '', day: new Set() }))),
   };
 }
 
-function findSource(line: string, evidence: Evidence, conversation: string): LineSource {
-  const { soft, hard } = significantWords(foldedLine(line));
-  const words = allWords({ soft, hard });
-  const by = (trust: Trust, turns: readonly string[]): LineSource => ({
+type ForeignText = Omit<ForeignStatement, 'words'> & { readonly text: string };
+
+function foreignTexts({ message, turn }: Entry, trustedTools: ReadonlySet<string>): readonly ForeignText[] {
+  if (message.role === 'tool') {
+    return [{ trust: `tool:${message.name}`, isTrusted: trustedTools.has(message.name), turn, text: shownPart(message.text) }];
+  }
+  if (message.role !== 'user' || message.from === 'notice') return [];
+  const whole = shownPart(message.text);
+  if (message.from === 'app') return [{ trust: 'application', isTrusted: false, turn, text: whole }];
+  return (['file', 'application'] as const).flatMap((trust) => {
+    const text = textFrom(whole, trust);
+    return text === '' ? [] : [{ trust, isTrusted: false, turn, text }];
+  });
+}
+
+function answersIn(entries: readonly Entry[], trustedTools: ReadonlySet<string>): AnswerStatement[] {
+  const spoke = new Map<string, Set<string>>();
+  return entries.flatMap((entry) => {
+    const { turn, message } = entry;
+    const ofTurn = spoke.get(turn) ?? new Set<string>();
+    spoke.set(turn, ofTurn);
+    for (const source of listSources(entry, trustedTools)) ofTurn.add(source);
+    if (message.role !== 'assistant') return [];
+    const after = [...ofTurn].sort();
+    return message.blocks.flatMap((block) => (block.kind === 'text' ? [{ words: evidenceWords(shownPart(block.text)), turn, after }] : []));
+  });
+}
+
+function toSource(trust: Trust, conversation: string, turns: readonly string[], tools: readonly string[] = []): LineSource {
+  return {
     trust,
     conversation,
     ...(turns.length > 0 ? { turn_ids: [...new Set(turns)].sort() } : {}),
-  });
+    ...(tools.length > 0 && { tools }),
+  };
+}
+
+function findSource(line: string, evidence: Evidence, conversation: string, spoke: readonly string[]): LineSource {
+  const needed = significantWords(foldedLine(line));
+  const words = allWords(needed);
   const user = bestSupport(words, evidence.user);
-  if (isWhole(user, hard)) {
+  if (isWhole(user, needed.hard)) {
     const adder = passageBeyond(words, user, evidence);
-    return adder ? by(`tool:${adder.name}`, [adder.turn]) : by('user', user.turns);
+    if (adder) return toSource(adder.trust, conversation, [adder.turn]);
+    const turns = evidence.typed.said(line, needed);
+    if (turns) return toSource('user', conversation, turns);
   }
   // The same holds for a line without a word (consolidation/only-the-rest-judged).
   const memory = bestSupport(words, evidence.memory);
   const rest = memory.share >= REWRITTEN_SHARE ? without(words, memory.found) : words;
-  const hardRest = without(hard, without(hard, rest));
+  const neededRest: SignificantWords = { soft: intersection(needed.soft, rest), hard: intersection(needed.hard, rest) };
   const userOfRest = bestSupport(rest, evidence.user);
-  if (rest.size > 0 && isWhole(userOfRest, hardRest)) return by('user', userOfRest.turns);
-  const tool = toolBehind(rest, hardRest, userOfRest, evidence);
-  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', bestSupport(words, evidence.assistant).turns);
+  const turns = rest.size > 0 && rest.size < words.size ? evidence.typed.said(line, neededRest) : undefined;
+  if (turns && isWhole(userOfRest, neededRest.hard)) return toSource('user', conversation, turns);
+  const foreign = foreignBehind(rest, neededRest.hard, userOfRest, evidence);
+  if (foreign) return toSource(foreign.trust, conversation, [foreign.turn]);
+  const answers = bestSupport(words, evidence.assistant);
+  const isAnswer = answers.share >= USER_SHARE;
+  const tools = isAnswer ? [...new Set(answers.statements.flatMap(({ after }) => after))].sort() : rest.size > 0 ? spoke : [];
+  return toSource('model', conversation, turnsIn(isWhole(user, needed.hard) ? user : answers), tools);
 }
 
-interface Support {
+interface Support<One extends Statement = Statement> {
   readonly share: number;
   readonly found: ReadonlySet<string>;
-  readonly turns: readonly string[];
+  readonly statements: readonly One[];
 }
 
-/**
- * The words of the few messages that have most of the line. All of a long conversation has every common word
- * (consolidation/from-the-user).
- */
-function bestSupport(words: ReadonlySet<string>, { all, index }: Statements): Support {
+function turnsIn({ statements }: Support): string[] {
+  return statements.map(({ turn }) => turn);
+}
+
+/** The words of the few messages that have most of the line. All of a long conversation has every common word. */
+function bestSupport<One extends Statement>(words: ReadonlySet<string>, { all, index }: Statements<One>): Support<One> {
   const found = new Set<string>();
-  const turns: string[] = [];
+  const statements: One[] = [];
   for (let taken = 0; taken < USER_MESSAGES; taken++) {
     const missing = without(words, found);
     let best = { at: Infinity, count: 0 };
@@ -222,9 +308,9 @@ function bestSupport(words: ReadonlySet<string>, { all, index }: Statements): Su
     const statement = all[best.at];
     if (statement === undefined) break;
     for (const word of missing) if (statement.words.has(word)) found.add(word);
-    turns.push(statement.turn);
+    statements.push(statement);
   }
-  return { share: weightedShare(words, found), found, turns };
+  return { share: weightedShare(words, found), found, statements };
 }
 
 function weightedShare(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
@@ -232,126 +318,47 @@ function weightedShare(words: ReadonlySet<string>, others: ReadonlySet<string>):
   return words.size === 0 ? 0 : weigh(found) / weigh(words);
 }
 
-/** An address weighs as two words: "mail me at ada@x.org" is all of "Email: ada@x.org". */
-function weigh(words: ReadonlySet<string>): number {
-  return words.size + [...words].filter(isSignificant).length;
-}
-
 function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean {
   return share >= USER_SHARE && [...hard].every((word) => found.has(word));
 }
 
-/** (consolidation/from-the-user) */
-function passageBeyond(words: ReadonlySet<string>, user: Support, { passages: { all, index } }: Evidence): ToolStatement | undefined {
+function passageBeyond(words: ReadonlySet<string>, user: Support, { passages: { all, index } }: Evidence): ForeignStatement | undefined {
   const unsaid = without(words, user.found);
   let first = Infinity;
   index.forEachSharing(unsaid, (at, count) => {
     const passage = all[at];
     if (at < first && count === unsaid.size && passage && weightedShare(words, passage.words) >= user.share) first = at;
   });
-  return all[first]?.tool;
+  return all[first]?.from;
 }
 
 /** (consolidation/brought-by-a-tool) */
-function toolBehind(
+function foreignBehind(
   words: ReadonlySet<string>,
   hard: ReadonlySet<string>,
   user: Support,
-  { tools, assistant }: Evidence,
-): ToolStatement | undefined {
+  { foreign, assistant }: Evidence,
+): ForeignStatement | undefined {
   const unsaid = [...hard].filter((word) => isSignificant(word) && !user.found.has(word));
-  const candidates = tools.flatMap((tool) => {
-    const share = weightedShare(words, tool.words);
+  const candidates = foreign.flatMap((one) => {
+    const share = weightedShare(words, one.words);
     const passedOn =
       share >= PASSED_ON_SHARE &&
-      assistant.all.some((answer) => answer.turn === tool.turn && weightedShare(words, answer.words) >= USER_SHARE);
-    const brings = unsaid.some((word) => tool.words.has(word));
-    const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
+      assistant.all.some((answer) => answer.turn === one.turn && weightedShare(words, answer.words) >= USER_SHARE);
+    const brings = unsaid.some((word) => one.words.has(word));
+    const hardOnes = [...hard].filter((word) => one.words.has(word)).length;
     const saysMore = share > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
-    return brings || (saysMore && (share >= TOOL_SHARE || passedOn)) ? [{ ...tool, support: share + (brings ? 1 : 0) }] : [];
+    return brings || (saysMore && (share >= TOOL_SHARE || passedOn)) ? [{ ...one, support: share + (brings ? 1 : 0) }] : [];
   });
   return candidates.sort((a, b) => b.support - a.support || Number(b.isTrusted) - Number(a.isTrusted))[0];
-}
-
-/** An address, a path, a name with dots or a long number: no page has it by chance. */
-function isSignificant(word: string): boolean {
-  return /[@./\\]/.test(word) || /\d.*\d.*\d.*\d/.test(word);
-}
-
-/** Removed lines go back to where the proposed line stands that replaced them (consolidation/untrusted-waits). */
-function withoutProposed(
-  before: readonly string[],
-  after: readonly string[],
-  isNew: readonly boolean[],
-  isProposed: readonly boolean[],
-): string {
-  const places = after.flatMap((_, at) => (isNew[at] ? [at] : []));
-  const index = indexWords(places.map((at) => foldedWords(after[at] ?? '')));
-  const restored = new Map<number, string[]>();
-  const proposedIn = ({ from, to }: Range): number | undefined => {
-    const at = isProposed.indexOf(true, from);
-    return at !== -1 && at < to ? at : undefined;
-  };
-  for (const { line, besides } of removedLines(before, after)) {
-    const words = foldedWords(line);
-    let best: { readonly at: number; readonly count: number } | undefined;
-    // The same in a line that stays and in a proposed one: it is not lost.
-    const isBetter = (at: number, count: number): boolean =>
-      best === undefined || (count - best.count || Number(isProposed[best.at]) - Number(isProposed[at]) || best.at - at) > 0;
-    index.forEachSharing(words, (place, count) => {
-      const at = places[place];
-      if (at !== undefined && isBetter(at, count)) best = { at, count };
-    });
-    const home = best !== undefined && best.count / words.size >= REWRITTEN_SHARE ? best.at : proposedIn(besides);
-    if (home !== undefined && isProposed[home]) restored.set(home, [...(restored.get(home) ?? []), line]);
-  }
-  return after.flatMap((line, at) => (isProposed[at] ? (restored.get(at) ?? []) : [line])).join('\n');
-}
-
-/** Places of lines, from the first to before the last. */
-interface Range {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Lines of `before` that are nowhere in `after`, each with the lines of `after` that are in its place. */
-function removedLines(before: readonly string[], after: readonly string[]): { readonly line: string; readonly besides: Range }[] {
-  const still = lineCounts(after);
-  const isGone = before.map((line) => !takeLine(still, line));
-  const gone: { line: string; besides: Range }[] = [];
-  let from = 0;
-  let to = 0;
-  let pending: { line: string; besides: Range }[] = [];
-  // Texts further apart have one part that is gone, and one that is new.
-  const parts = diffArrays(before.map(foldedLine), after.map(foldedLine), { maxEditLength: MAX_EDITS }) ?? [
-    { added: false, removed: true, count: before.length },
-    { added: true, removed: false, count: after.length },
-  ];
-  for (const { added, removed, count } of parts) {
-    if (removed) {
-      const besides = { from: to, to };
-      pending = before.slice(from, from + count).flatMap((line, at) => (isGone[from + at] ? [{ line, besides }] : []));
-      for (const removal of pending) gone.push(removal);
-      from += count;
-    } else if (added) {
-      for (const removal of pending) removal.besides = { from: to, to: to + count };
-      to += count;
-      pending = [];
-    } else {
-      from += count;
-      to += count;
-      pending = [];
-    }
-  }
-  return gone;
 }
 
 function without(words: ReadonlySet<string>, others: ReadonlySet<string>): Set<string> {
   return new Set([...words].filter((word) => !others.has(word)));
 }
 
-function foldedWords(line: string): Set<string> {
-  return allWords(significantWords(foldedLine(line)));
+function intersection(words: ReadonlySet<string>, others: ReadonlySet<string>): Set<string> {
+  return new Set([...words].filter((word) => others.has(word)));
 }
 
 function dayWords(ts: number): Set<string> {

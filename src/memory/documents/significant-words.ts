@@ -16,7 +16,7 @@ export interface SignificantWords {
   readonly hard: ReadonlySet<string>;
 }
 
-const NEGATION = 'not';
+export const NEGATION = 'not';
 
 const STOP_WORDS: ReadonlySet<string> = new Set(
   [
@@ -41,7 +41,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
     .map(folded),
 );
 
-const NEGATIONS: ReadonlySet<string> = new Set(
+export const NEGATIONS: ReadonlySet<string> = new Set(
   'not no never none nothing without cannot nor nicht nie niemals kein keine keinen keinem keiner ohne nichts pas jamais sans nunca sin'.split(
     ' ',
   ),
@@ -138,7 +138,7 @@ export function indexWords(sets: readonly ReadonlySet<string>[]): WordIndex {
 }
 
 /** NFKD parts accents from letters; they go, as do invisible characters, and what else was parted (Hangul, kana) is put together again. */
-function folded(text: string): string {
+export function folded(text: string): string {
   return text
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]|\p{Cf}/gu, '')
@@ -196,7 +196,7 @@ function addWord(word: string, soft: Set<string>, hard: Set<string>): void {
 }
 
 /** The commonest English and German endings; the same word must give the same stem, which need not be one. */
-function stemWord(word: string): string {
+export function stemWord(word: string): string {
   if (word.length < 4) return word;
   const stem = word
     .replace(/ies$/, 'y')

@@ -10,6 +10,8 @@ import type { ConversationKey, ScopeKey, Store, EpisodeRecord } from '../../stor
 import { readText } from '../bodies.js';
 import { blame } from '../documents/memory-diff.js';
 import type { ItemRecord } from '../../records/memory/agent-memory.js';
+import { readSources } from '../consolidation/message-lines.js';
+import { listSources } from '../consolidation/provenance.js';
 import { readPages } from '../past-life.js';
 import { currentLine, episodesInSight, slotsIn } from '../prefix.js';
 
@@ -21,6 +23,8 @@ export interface Source {
   /** `user`, `assistant`, `application`, the name of a tool, or of what remembers. */
   readonly speaker: string;
   readonly trust: Trust;
+  /** Of what the model says: what it had read before. */
+  readonly tools?: readonly string[];
 }
 
 export interface Told extends Source {
@@ -56,9 +60,31 @@ export async function textOfEntry(store: Store, key: ConversationKey, { message 
   }
 }
 
+/** Slots before an answer that are read at once. */
+const LOOKED_AT = 16;
+
+/** What the model had read in a turn before it said this; of a long turn what is nearest. */
+export async function readBefore(store: Store, key: ConversationKey, { slot, turn, message }: Entry): Promise<readonly string[]> {
+  if (message.role !== 'assistant') return [];
+  for (let end = slot; end > 1; end -= LOOKED_AT) {
+    const slots = Array.from({ length: Math.min(LOOKED_AT, end - 1) }, (_, i) => end - 1 - i).reverse();
+    const entries = (await store.entries.read(key, slots)).filter((entry) => entry !== undefined);
+    const ofTurn = entries.filter((entry) => entry.turn === turn);
+    // A long text is known in part, and where a file begins is not.
+    const whole = await Promise.all(ofTurn.map(async (entry) => ({ ...entry, message: await withText(store, key, entry.message) })));
+    const sources = new Set(whole.flatMap((entry) => listSources(entry, new Set())));
+    if (sources.size > 0 || ofTurn.length < entries.length || entries.length === 0) return [...sources].sort();
+  }
+  return [];
+}
+
+async function withText(store: Store, key: ConversationKey, message: Entry['message']): Promise<Entry['message']> {
+  return message.role === 'user' ? { ...message, text: await readText(store, key, message.text) } : message;
+}
+
 /** The task of a sub-agent was written by an agent. */
 function asker({ conversation }: ConversationKey, from: 'app' | undefined): Omit<Source, 'kind'> {
-  if (from === 'app') return { speaker: 'application', trust: 'user' };
+  if (from === 'app') return { speaker: 'application', trust: 'application' };
   return conversation.includes(':') ? { speaker: 'agent', trust: 'model' } : { speaker: 'user', trust: 'user' };
 }
 
@@ -86,18 +112,18 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
   for (const [i, line] of splitLines(memory.text).entries()) {
     if (!/[\p{L}\p{N}]/u.test(line) || foldedLine(line) === '') continue;
     const { source, change } = sources.get(i + 1) ?? { source: { trust: 'person' as const } };
-    const { trust, conversation, turn_ids } = source;
-    texts.push(
-      named('memory', `line ${i + 1}`, { line: 'memory', ts: change?.ts ?? 0, text: line, trust, conversation, turn: turn_ids?.[0] }),
-    );
+    const { trust, conversation, turn_ids, tools } = source;
+    const learnt = { conversation, turn: turn_ids?.[0], tools };
+    texts.push(named('memory', `line ${i + 1}`, { line: 'memory', ts: change?.ts ?? 0, text: line, trust, ...learnt }));
   }
   for (const { id, ts, fact, source } of facts) {
-    const learnt = { conversation: source?.conversation, turn: source?.turn_ids[0] };
+    const learnt = { conversation: source?.conversation, turn: source?.turn_ids[0], tools: source?.tools };
     texts.push(named('fact', id, { line: 'fact', ts, text: fact, trust: source === null ? 'person' : 'model', ...learnt }));
   }
   for await (const { id, ts, text } of store.documents.history(key)) {
     const trust = id === '' ? 'person' : 'model';
-    texts.push(named('history', id === '' ? `by hand ${hashText(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
+    const tools = trust === 'model' ? readSources(text) : [];
+    texts.push(named('history', id === '' ? `by hand ${hashText(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust, tools }));
   }
   return texts;
 }
@@ -112,20 +138,29 @@ export function named(
     trust,
     conversation,
     turn,
-  }: Pick<NamedText, 'line' | 'ts' | 'text' | 'trust'> & { readonly conversation?: string | undefined; readonly turn?: string | undefined },
+    tools = [],
+  }: Pick<NamedText, 'line' | 'ts' | 'text' | 'trust'> & {
+    readonly conversation?: string | undefined;
+    readonly turn?: string | undefined;
+    readonly tools?: readonly string[] | undefined;
+  },
 ): NamedText {
   const at = hashText(`${name}\0${text}`, 0);
-  const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }) };
+  const learnt = {
+    ...(conversation !== undefined && { conversation }),
+    ...(turn !== undefined && { turn }),
+    ...(tools.length > 0 && { tools }),
+  };
   return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
 }
 
 /** Those that no rewind has taken back, with the slots that each summarizes. */
 export async function episodeTexts(store: Store, key: ConversationKey): Promise<(NamedText & Pick<EpisodeRecord, 'slots'>)[]> {
   const [{ episodes }, cuts] = await Promise.all([store.episodes.list(key), store.lives.cuts(key)]);
-  return episodesInSight(episodes, cuts).map(({ id, ts, summary, turn_ids, slots }) => ({
+  return episodesInSight(episodes, cuts).map(({ id, ts, summary, turn_ids, slots, made }) => ({
     ...named('episode', id, {
       ...{ line: lineName(key, 'episode'), ts, text: summary, trust: 'model' },
-      ...{ conversation: key.conversation, turn: turn_ids[0] },
+      ...{ conversation: key.conversation, turn: turn_ids[0], tools: made?.tools },
     }),
     slots,
   }));

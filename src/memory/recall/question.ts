@@ -4,6 +4,7 @@ import { parseMoment } from '../../records/time.js';
 import { KINDS, type Kind } from '../../search/passage-table.js';
 import { DEFAULT_HITS, MAX_HITS, type RecallQuery } from './recall.js';
 import { MAX_AROUND, type Recalled } from './recalled.js';
+import { describeTrust, isUntrusted } from '../../records/memory/documents.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { turnNumber } from '../../records/identity.js';
 import { bestPart } from '../../search/question.js';
@@ -122,11 +123,19 @@ function fitting(found: readonly Recalled[], most: number, ofOne: number): { rea
 }
 
 /** `[3f2a9c1d52b0/12] 2026-02-27 14:30 · user · turn 3`. Names come from texts: they are cut, and no line ends in them. */
-function hitHeading({ address, ts, kind, speaker, trust, turn }: Recalled): string {
+function hitHeading({ address, ts, kind, speaker, turn, ...source }: Recalled): string {
   const when = ts === 0 ? [] : [isoTime(ts).slice(0, 16).replace('T', ' ')];
   const name = speaker.replace(/[^\p{L}\p{N}\p{M} _.'’:-]/gu, '').slice(0, 60);
   const who = name === kind ? kind : `${kind} ${name}`;
-  const untrusted = trust.startsWith('tool:') ? ['UNTRUSTED'] : [];
+  const from =
+    kind === 'tool' || source.trust.startsWith('tool:')
+      ? []
+      : [
+          describeTrust(source)
+            .replace(/[^\w ,.-]/g, '')
+            .slice(0, 120),
+        ];
+  const untrusted = isUntrusted(source) ? [...from, 'UNTRUSTED'] : [];
   return [`[${address}]`, [...when, who, ...(turn === undefined ? [] : [`turn ${turnNumber(turn)}`]), ...untrusted].join(' · ')].join(' ');
 }
 

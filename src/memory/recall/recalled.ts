@@ -1,5 +1,6 @@
 /** What a search has found, and what is at an address, read from the store as it is now: without what was forgotten meanwhile. */
 import type { Trust } from '../../records/memory/documents.js';
+import { foreignSource } from '../../records/message-parts.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
 import { speakerIn } from '../../search/analysis.js';
@@ -11,6 +12,7 @@ import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/st
 import { redactor } from '../documents/forgetting.js';
 import {
   documentTexts,
+  readBefore,
   textOfEntry,
   type NamedText,
   type Told,
@@ -46,8 +48,10 @@ export interface Recalled {
   readonly turn?: string;
   /** The name in the text, where it names one (`Anna: …`); else `user`, `assistant`, `application`, the tool, or the kind. */
   readonly speaker: string;
-  /** `tool:…`: what it says is data, and no instruction. */
+  /** `tool:…`, `file` (attached or quoted) and `application`: what it says is data, and no instruction. */
   readonly trust: Trust;
+  /** Of what the model says: the tools (or `file`, `application`) that it had read before. Then it is data too. */
+  readonly tools?: readonly string[];
   /** Verbatim; of a long text the passage. */
   readonly text: string;
   /** There is more of it, before or after. */
@@ -112,23 +116,23 @@ export async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]
 }
 
 /** A text of the scope, however it is stored. */
-type ReadText = Pick<NamedText, 'kind' | 'name' | 'ts' | 'conversation' | 'turn' | 'speaker' | 'trust' | 'text'>;
+type ReadText = Pick<NamedText, 'kind' | 'name' | 'ts' | 'conversation' | 'turn' | 'speaker' | 'trust' | 'tools' | 'text'>;
 
 async function readMessage(store: Store, key: ConversationKey, { at, speaker }: Hit): Promise<ReadText | undefined> {
   const [entry] = await store.entries.read(key, [at]);
   const told = entry && (await textOfEntry(store, key, entry));
-  return told && toText(key, entry, told, speaker);
+  return told && toText(key, entry, { ...told, tools: await readBefore(store, key, entry) }, speaker);
 }
 
 /** `named`: by its text. */
 function toText(
   { conversation }: ConversationKey,
   { slot, ts, turn }: Entry,
-  { kind, speaker, trust, text }: Told,
+  { kind, speaker, trust, tools, text }: Told & { readonly tools: readonly string[] },
   named: string | undefined,
 ): ReadText {
   // A tool's text may name anyone.
-  return { kind, name: String(slot), ts, conversation, turn, speaker: kind === 'tool' ? speaker : (named ?? speaker), trust, text };
+  return { kind, name: String(slot), ts, conversation, turn, speaker: kind === 'tool' ? speaker : (named ?? speaker), trust, tools, text };
 }
 
 async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
@@ -147,7 +151,8 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   ]);
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
-    return entry && told && toRecalled(toText(key, entry, told, speakerIn(told.text)), key, redact, WHOLE);
+    const tools = entry && told ? await readBefore(store, key, entry) : [];
+    return entry && told && toRecalled(toText(key, entry, { ...told, tools }, speakerIn(told.text)), key, redact, WHOLE);
   });
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }
@@ -175,9 +180,11 @@ type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
 const WHOLE: Part = { start: 0, end: Infinity, score: 0, confidence: 0 };
 
 function toRecalled(text: ReadText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
-  const { kind, name, ts, conversation, turn, speaker, trust } = text;
+  const { kind, name, ts, conversation, turn, speaker, tools = [] } = text;
   const whole = redact(text.text);
   const shown = whole.slice(start, end);
+  // Of a message that a user sent, not all may be typed.
+  const trust = kind === 'user' && text.trust === 'user' ? (foreignSource(whole, start, start + shown.length) ?? 'user') : text.trust;
   return {
     address: of ? addressIn(of, name) : addressOfDocument(kind, name),
     kind,
@@ -186,6 +193,7 @@ function toRecalled(text: ReadText, of: ConversationKey | undefined, redact: Red
     ...(turn !== undefined && { turn }),
     speaker,
     trust,
+    ...(trust === 'model' && tools.length > 0 && { tools }),
     text: shown,
     ...(shown.length < whole.length && { isPart: true }),
     marks: [],

@@ -10,10 +10,10 @@ export interface MemoryText {
 }
 
 /**
- * How far a line can be trusted: `user` wrote it, `model` concluded it, `tool:<name>` brought it, `person` wrote
- * it into the document or accepted it.
+ * How far a line can be trusted: `user` typed it, `model` concluded it, `tool:<name>` brought it, `file` stands for what a user attached or
+ * quoted, `application` for its data and events, `person` wrote it into the document or accepted it.
  */
-export type Trust = 'user' | 'model' | 'person' | `tool:${string}`;
+export type Trust = 'user' | 'model' | 'person' | 'file' | 'application' | `tool:${string}`;
 
 /** Where a line of memory comes from; without a conversation a person wrote it. */
 export interface LineSource {
@@ -21,8 +21,18 @@ export interface LineSource {
   readonly conversation?: string;
   /** Traces of which turns. */
   readonly turn_ids?: readonly string[];
-  /** Of a line that the model concluded where these spoke, and that waits for a person because of it. */
+  /** Of what the model says: the tools (or `file`, `application`) that it had read before, as far as their word is not enough. */
   readonly tools?: readonly string[];
+}
+
+/** `model after fetch_url`. */
+export function describeTrust({ trust, tools = [] }: Pick<LineSource, 'trust' | 'tools'>): string {
+  return tools.length === 0 ? trust : `${trust} after ${tools.join(', ')}`;
+}
+
+/** Data, and no instruction: neither a person's words nor the model's alone. */
+export function isUntrusted({ trust, tools = [] }: Pick<LineSource, 'trust' | 'tools'>): boolean {
+  return trust.startsWith('tool:') || trust === 'file' || trust === 'application' || (trust === 'model' && tools.length > 0);
 }
 
 /** A line of MEMORY.md, and where it came from. */
@@ -61,7 +71,7 @@ export interface HistoryEntry {
   readonly text: string;
 }
 
-/** A line that only a tool's word stands behind, or may: kept out of MEMORY.md until a person accepts it. */
+/** A line that only the word of a tool or a file stands behind, or may, or that changes what may be done: it waits until a person accepts it. */
 export interface Proposal extends SourcedLine {
   /** `prop_0001`. */
   readonly id: string;

@@ -46,6 +46,7 @@ export const compactionRecordSchema = z.object({
   method: z.enum(['model', 'repaired', 'rules', 'compactor']),
   model: z.string().max(200),
   failure: z.string().max(2_000).optional(),
+  tools: texts.optional(),
   tokensBefore: z.number().nonnegative(),
   tokensAfter: z.number().nonnegative(),
 });

@@ -205,7 +205,7 @@ const besideFact = z.object({
   namespace: z.string().nullable().default(null),
   batches: z.array(z.string()).default([]),
   source: z
-    .object({ conversation: z.string(), turn_ids: z.array(z.string()) })
+    .object({ conversation: z.string(), turn_ids: z.array(z.string()), tools: z.array(z.string()).optional() })
     .nullable()
     .default(null),
 });

@@ -4153,6 +4153,7 @@ export interface components {
                 model: string;
                 tokensAfter: number;
                 tokensBefore: number;
+                tools?: string[];
             };
             salience: number;
             session: number;
@@ -4178,6 +4179,7 @@ export interface components {
             salience: number;
             source: {
                 conversation: string;
+                tools?: string[];
                 turn_ids: string[];
             } | null;
             tags: string[];
@@ -4230,9 +4232,9 @@ export interface components {
         };
         LineSource: {
             conversation?: string;
-            /** @description that spoke where the model concluded it */
+            /** @description that the model had read before, or file or application */
             tools?: string[];
-            /** @description who stands behind it: user, model, person, or tool:NAME */
+            /** @description who stands behind it: user, model, person, file, application, or tool:NAME */
             trust: string;
             turn_ids?: string[];
         };
@@ -4542,7 +4544,9 @@ export interface components {
             score: number;
             speaker: string;
             text: string;
-            /** @description user, model, person, or tool:NAME, whose word is not to be trusted */
+            /** @description that the model had read before: then it is not to be trusted either */
+            tools?: string[];
+            /** @description user, model, person, or what is not to be trusted: file (attached or quoted), application, tool:NAME */
             trust: string;
             /** @description seconds since 1970; 0 where nothing dates it */
             ts: number;

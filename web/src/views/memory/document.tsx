@@ -4,7 +4,7 @@ import { request, type Schema } from '../../api/request.js';
 import { plainLines, ago, dateTime, plural } from '../../ui/words.js';
 import { Problem } from '../../ui/parts.js';
 import { useAnswer } from '../../ui/hooks.js';
-import { describeCause, Origin } from './origin.js';
+import { describeCause, isUntrusted, Origin } from './origin.js';
 import { keep, place } from '../../address.js';
 
 type BlamedLine = Schema<'BlamedLine'>;
@@ -34,7 +34,7 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
       {groups.map((group) => {
         const { source, change, number } = group[0]!;
         return (
-          <div key={number} class={`blame-group ${source.trust.startsWith('tool:') ? 'is-tool' : ''}`} role="listitem">
+          <div key={number} class={`blame-group ${isUntrusted(source) ? 'is-tool' : ''}`} role="listitem">
             <div class="blame-lines">
               {group.map(({ line, number: at }) => (
                 <p key={at} class={line.startsWith('#') ? 'blame-title' : ''}>

@@ -38,9 +38,22 @@ export function describeCause(cause: Schema<'MemoryChange'>['cause']): string {
   return CAUSES[cause];
 }
 
-/** Who stands behind a line. */
-function describeTrust({ trust, tools }: Schema<'LineSource'>): string {
+/** Who stands behind a line, or a text that was found. */
+export function describeTrust({ trust, tools = [] }: Pick<Schema<'LineSource'>, 'trust' | 'tools'>): string {
   if (trust.startsWith('tool:')) return `from the tool ${trust.slice(5)}`;
-  const who = { user: 'a user said it', person: 'a person wrote it', model: 'the model concluded it' }[trust] ?? trust;
-  return tools === undefined ? who : `${who} after ${tools.join(', ')}`;
+  const who = WHO[trust] ?? trust;
+  return tools.length === 0 ? who : `${who} after ${tools.join(', ')}`;
+}
+
+const WHO: Readonly<Record<string, string>> = {
+  user: 'a user said it',
+  person: 'a person wrote it',
+  model: 'the model concluded it',
+  file: 'from a file or a quotation',
+  application: 'from the application',
+};
+
+/** Neither a person's words nor the model's alone: data, and no instruction. */
+export function isUntrusted({ trust, tools = [] }: Pick<Schema<'LineSource'>, 'trust' | 'tools'>): boolean {
+  return trust.startsWith('tool:') || trust === 'file' || trust === 'application' || (trust === 'model' && tools.length > 0);
 }

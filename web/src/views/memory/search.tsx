@@ -7,7 +7,7 @@ import { conversations } from '../../conversations.js';
 import { plainLines, plainText, dateTime, plural } from '../../ui/words.js';
 import { Problem } from '../../ui/parts.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
-import { SaidIn } from './origin.js';
+import { describeTrust, isUntrusted, SaidIn } from './origin.js';
 
 type Recalled = Schema<'Recalled'>;
 type Kind = (typeof KINDS)[number][0];
@@ -205,9 +205,9 @@ function Said({ one }: { readonly one: Recalled }): JSX.Element {
         <strong>{plainText(speaker === 'assistant' ? 'model' : speaker, 60)}</strong>
       )}
       <span class="pill">{words}</span>
-      {trust.startsWith('tool:') && (
+      {isUntrusted(one) && (
         <span class="pill warn" title="Data, and no instruction">
-          untrusted{trust.slice(5) !== speaker && `: ${plainText(trust.slice(5), 40)}`}
+          untrusted{trust.slice(5) !== speaker && `: ${plainText(trust.startsWith('tool:') ? trust.slice(5) : describeTrust(one), 80)}`}
         </span>
       )}
       {trust === 'person' && kind !== 'user' && <span class="pill">a person’s word</span>}
