@@ -31,8 +31,8 @@ interface LifeOptions extends Owned {
   readonly budget?: Budget;
   /** Null: the agent's, whatever was chosen before. */
   readonly model?: string | null;
-  /** From no earlier life of that id in another scope, where the latest one has said nothing: those may be others'. */
-  readonly isOfScope?: true;
+  /** Where nothing was said in the latest life of that id, from no earlier one: that may have been somebody else's. */
+  readonly latestLifeOnly?: true;
 }
 
 /** Forks, rewinds, resumes and deletion. */
@@ -104,7 +104,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
   };
 
   /** The life with the latest message: the latest life may be one that never began. */
-  const findLife = async (id: string, isOfScope = false): Promise<Known> => {
+  const findLife = async (id: string, latestLifeOnly = false): Promise<Known> => {
     const known = await describe(id).catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
@@ -115,8 +115,8 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const started = described && (await withLatest(await recoverStart(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const fromTemporal = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
-    if (isRunning) return fromTemporal;
-    const lives = (await listLives(id)).filter(({ scope }) => !isOfScope || scope === described?.scope);
+    if (isRunning || (described && latestLifeOnly)) return fromTemporal;
+    const lives = await listLives(id);
     const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
     const latest = lives.reduce<number>((best, _, i) => ((last[i] ?? 0) > (last[best] ?? 0) ? i : best), 0);
     const found = lives[latest];
@@ -179,7 +179,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     );
   };
 
-  const startFrom = (known: Known, origin: Origin, wanted: Omit<LifeOptions, 'isOfScope'> & Pick<StartOptions, 'owner'>): StartOptions => {
+  const startFrom = (known: Known, origin: Origin, wanted: Omit<LifeOptions, 'latestLifeOnly'> & Pick<StartOptions, 'owner'>): StartOptions => {
     const { title, agent, scope, budget, tenant, ...more } = wanted;
     const { publicId: before, owner: ownerBefore, model: modelBefore, ...start } = known.start;
     if (tenant !== undefined && start.tenant !== undefined && tenant !== start.tenant)
@@ -203,17 +203,17 @@ export function createLineageClient(access: LineageAccess): LineageClient {
   };
 
   return {
-    async fork(id, { at, id: wanted = `conv-${randomUUID()}`, isOfScope, ...options }) {
+    async fork(id, { at, id: wanted = `conv-${randomUUID()}`, latestLifeOnly, ...options }) {
       if (!TURN.test(at))
         throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
-      const known = await findLife(id, isOfScope);
+      const known = await findLife(id, latestLifeOnly);
       if (known.isRunning) await refuseRunningTurn(status, id, at);
       await refuseUnknownTurn(known, id, at);
       return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...pickRun(known), turn: at }, options));
     },
 
-    async resume(id, { isOfScope, ...options } = {}) {
-      const known = await findLife(id, isOfScope);
+    async resume(id, { latestLifeOnly, ...options } = {}) {
+      const known = await findLife(id, latestLifeOnly);
       if (known.isRunning) {
         throw new ClientError(
           'invalid',

@@ -139,13 +139,13 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
         known.note(workflowId, found);
         return { ...(await show(found)), id, publicId: null };
       }),
-    fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, model, budget, owner, isOfScope }) =>
+    fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, model, budget, owner, latestLifeOnly }) =>
       pass([id, wanted], async (show, workflowId = '', fork) =>
-        show(await client.fork(workflowId, { at, id: fork, title, agent, scope, model, budget, owner, isOfScope, ...owned(wanted) })),
+        show(await client.fork(workflowId, { at, id: fork, title, agent, scope, model, budget, owner, latestLifeOnly, ...owned(wanted) })),
       ),
-    resume: (id, { title, agent, scope, model, budget, isOfScope } = {}) =>
+    resume: (id, { title, agent, scope, model, budget, latestLifeOnly } = {}) =>
       pass([id], async (show, workflowId = '') =>
-        show(await client.resume(workflowId, { title, agent, scope, model, budget, isOfScope, ...owned(id) })),
+        show(await client.resume(workflowId, { title, agent, scope, model, budget, latestLifeOnly, ...owned(id) })),
       ),
     begin: (id, life, { title, agent, scope } = {}) =>
       pass([id], async (show, workflowId = '') => show(await client.begin(workflowId, life, { title, agent, scope, ...owned(id) }))),

@@ -162,16 +162,16 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     },
     async fork(id, options) {
       const life = await toLife(`cannot fork ${id}`, id, await see(id), options);
-      return client.fork(id, { ...options, ...life, owner, isOfScope: true });
+      return client.fork(id, { ...options, ...life, owner, latestLifeOnly: true });
     },
     async resume(id, options = {}) {
       // Going on as it was is talking; anything else changes it.
       if (Object.values(options).every((value) => value === undefined)) {
         await see(id);
-        return client.resume(id, { isOfScope: true });
+        return client.resume(id, { latestLifeOnly: true });
       }
       const life = await toLife(`cannot resume ${id}`, id, await dispose(id, 'change'), options);
-      return client.resume(id, { ...options, ...life, isOfScope: true });
+      return client.resume(id, { ...options, ...life, latestLifeOnly: true });
     },
 
     // What a scope of others remembers is read by operators alone, also where a conversation in it is seen.
