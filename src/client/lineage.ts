@@ -179,7 +179,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     );
   };
 
-  const startFrom = (known: Known, origin: Origin, wanted: Omit<LifeOptions, 'latestLifeOnly'> & Pick<StartOptions, 'owner'>): StartOptions => {
+  const startFrom = (known: Known, origin: Origin, wanted: LifeOptions & Pick<StartOptions, 'owner'>): StartOptions => {
     const { title, agent, scope, budget, tenant, ...more } = wanted;
     const { publicId: before, owner: ownerBefore, model: modelBefore, ...start } = known.start;
     if (tenant !== undefined && start.tenant !== undefined && tenant !== start.tenant)

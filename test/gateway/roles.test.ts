@@ -1,6 +1,6 @@
 /**
- * docs/reference/roles.md has the table of operations by role and by whose a conversation is. Here each of its rows is tried, on each route of
- * each protocol: a route without a row, or one that does otherwise, fails. Behind the gateway stands a fake that notes what reaches it.
+ * docs/reference/roles.md has the table of operations by role and by whose a conversation is. Here each of its rows is tried, on each route
+ * of each protocol: a route without a row, or one that does otherwise, fails. Behind the gateway stands a fake that notes what reaches it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -113,7 +113,8 @@ test.each(table)('$operation: as the table says, for each role and whose it is',
     for (const [token, whose, isAllowed] of cells) {
       for (const request of requestsOf(route, CONVERSATIONS[whose]).filter((one) => !isDecision(one))) {
         const { isDone, status, text } = await attempt(token, request);
-        const seen = { route, whose, token, body: request.body, isDone, ...(!isDone && { isRefused: status === 403 || REFUSALS.test(text) }) };
+        const isRefused = status === 403 || REFUSALS.test(text);
+        const seen = { route, whose, token, body: request.body, isDone, ...(!isDone && { isRefused }) };
         expect(seen).toEqual({ ...seen, isDone: isAllowed, ...(isAllowed === false && { isRefused: true }) });
       }
     }
@@ -147,11 +148,11 @@ describe('lists and starts', () => {
     expect(await listed('a-user')).toEqual([CONVERSATIONS.own, CONVERSATIONS.shared].sort());
     expect(await listed('a-user-of-scopes')).toEqual(['bens', 'teams']);
     expect((await listed('an-operator')).length).toBe(5);
-    const byMcp = (token: string) => ask(app, token, 'POST', '/mcp', rpc('/mcp', 'tools/call', { name: 'list_conversations', arguments: {} }));
-    expect((await byMcp('a-user')).text).not.toContain(CONVERSATIONS.others);
-    expect((await byMcp('an-operator')).text).toContain(CONVERSATIONS.others);
+    const list = rpc('/mcp', 'tools/call', { name: 'list_conversations', arguments: {} });
+    expect((await attempt('a-user', list)).text).not.toContain(CONVERSATIONS.others);
+    expect((await attempt('an-operator', list)).text).toContain(CONVERSATIONS.others);
     calls.length = 0;
-    await ask(app, 'a-user', 'POST', '/a2a', rpc('/a2a', 'ListTasks', {}));
+    await attempt('a-user', rpc('/a2a', 'ListTasks', {}));
     expect(calls.filter(({ given }) => given[0] === CONVERSATIONS.others)).toEqual([]);
   });
 
@@ -188,9 +189,10 @@ describe('lists and starts', () => {
     expect(startOf()).toMatchObject({ budget: { maxCostUsd: 100, within: 'agent' } });
     await attempt('an-operator', post('/v1/conversations', { id: 'new', budget: { maxCostUsd: 100 } }));
     expect(startOf()).toEqual({ budget: { maxCostUsd: 100 } });
-    for (const mode of ['stepping', 'auto']) expect((await attempt('a-user', post('/v1/conversations', { id: 'new', mode }))).status).toBe(403);
-    expect((await attempt('a-user', post('/v1/conversations', { id: CONVERSATIONS.others }))).status).toBe(403);
-    expect((await attempt('a-user', post('/v1/conversations', { id: CONVERSATIONS.shared }))).status).toBe(201);
+    const statusOf = async (start: object) => (await attempt('a-user', post('/v1/conversations', start))).status;
+    for (const mode of ['stepping', 'auto']) expect(await statusOf({ id: 'new', mode })).toBe(403);
+    expect(await statusOf({ id: CONVERSATIONS.others })).toBe(403);
+    expect(await statusOf({ id: CONVERSATIONS.shared })).toBe(201);
   });
 
   test('a conversation is moved to no scope of others, by a fork or a new life', async () => {
@@ -202,7 +204,8 @@ describe('lists and starts', () => {
       expect([path, status, calls.some(({ method }) => method === path)]).toEqual([path, 403, false]);
     }
     await attempt('a-user', post(`/v1/conversations/${CONVERSATIONS.shared}/fork`, { at: TURN }));
-    expect(calls.find(({ method }) => method === 'fork')?.given[1]).toMatchObject({ owner: 'ada', model: null, budget: { within: 'agent' }, latestLifeOnly: true });
+    const begun = { owner: 'ada', model: null, budget: { within: 'agent' }, latestLifeOnly: true };
+    expect(calls.find(({ method }) => method === 'fork')?.given[1]).toMatchObject(begun);
     // Another agent, or a budget, changes it.
     expect((await attempt('a-user', post(`/v1/conversations/${CONVERSATIONS.shared}/resume`, { budget: {} }))).status).toBe(403);
   });
@@ -238,7 +241,8 @@ describe('decisions, in each protocol', () => {
   const decided: string[] = [];
   const waiting = (kind: 'approval' | 'client-tool') => {
     const status = { turn: 1, phase: 'waiting-for-person', pendingApprovals: 1, queued: 0 };
-    const pending = { callId: CALL, turnId: TURN, kind, tool: 'client__look', target: '', hash: HASH, askedIn: 1, askedAt: 0, expiresAt: 9e15 };
+    const call = { callId: CALL, turnId: TURN, kind, tool: 'client__look', target: '', hash: HASH };
+    const pending = { ...call, askedIn: 1, askedAt: 0, expiresAt: 9e15 };
     return gateway({
       ...told,
       status: async () => status as never,
@@ -272,7 +276,14 @@ describe('decisions, in each protocol', () => {
         return post('/api/chat', { id, messages: [asked, { id: TURN, role: 'assistant', parts: [part] }] });
       },
     ],
-    ['A2A', person, (id) => rpc('/a2a', 'SendMessage', { message: { ...said, parts: [{ data: answer }], taskId: taskName(id, TURN).task } })],
+    [
+      'A2A',
+      person,
+      (id) => {
+        const message = { ...said, parts: [{ data: answer }], taskId: taskName(id, TURN).task };
+        return rpc('/a2a', 'SendMessage', { message });
+      },
+    ],
     [
       'MCP',
       person,
@@ -310,7 +321,8 @@ test('of a shared conversation a user reads no memory of others', async () => {
     chunk: async (_id: string, chunk: string) => ({ id: chunk, text: 'secret' }) as never,
     contextChanges: async () => ({ changes: [change], complete: true, problems: [] }) as never,
   });
-  const read = async (token: string, id: string, what: string) => (await ask(remembering, token, 'GET', `/v1/conversations/${id}/${what}`)).text;
+  const read = async (token: string, id: string, what: string): Promise<string> =>
+    (await ask(remembering, token, 'GET', `/v1/conversations/${id}/${what}`)).text;
   expect(await read('a-user', CONVERSATIONS.own, 'memory')).not.toContain('of-others');
   expect(await read('a-user', CONVERSATIONS.own, 'memory')).toContain(CONVERSATIONS.own);
   for (const what of ['context/chunks/memory', 'context/changes']) {
@@ -335,6 +347,8 @@ describe('where scopes come from', () => {
     const settings = { roles: { staff: 'user', ops: 'operator' }, roleClaim: 'roles', scopesClaim: 'sub' } as never;
     expect(principalOfClaims({ sub: 'ada', roles: 'staff' }, settings)).toEqual({ name: 'user:ada', role: 'user', scopes: ['ada'] });
     expect(principalOfClaims({ sub: 'ada', roles: 'ops' }, settings)).toEqual({ name: 'user:ada', role: 'operator' });
-    for (const sub of ['*', 'ada*', 'acme.ada']) expect(() => principalOfClaims({ sub, roles: 'staff' }, settings)).toThrow('no scope here');
+    for (const sub of ['*', 'ada*', 'acme.ada']) {
+      expect(() => principalOfClaims({ sub, roles: 'staff' }, settings)).toThrow('no scope here');
+    }
   });
 });

@@ -5,14 +5,22 @@ import { responseId } from '../../src/gateway/openai/responses.js';
 import type { Asked } from './tenants.js';
 
 export const TURN = 'turn_0001';
-export const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
 
 export interface Request extends Asked {
   readonly method: string;
   readonly path: string;
 }
 
-export const post = (path: string, body: object, headers: Record<string, string> = {}): Request => ({ method: 'POST', path, body, headers });
+export const post = (path: string, body: object, headers: Record<string, string> = {}): Request => ({
+  method: 'POST',
+  path,
+  body,
+  headers,
+});
 export const rpc = (path: string, method: string, params: object): Request =>
   post(path, { jsonrpc: '2.0', id: 1, method, params }, { 'a2a-version': '1.0', accept: 'application/json, text/event-stream' });
 export const user = { role: 'user', content: 'what is the word?' };

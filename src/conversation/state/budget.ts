@@ -34,8 +34,8 @@ export function sharesOf(state: ConversationState): Shares | undefined {
 }
 
 /** The ledger learns of the new limit at once where sub-agents may run under it; later ones bring it along. */
-export function raiseBudget(before: ConversationState, { budget, at }: { readonly budget: Budget; readonly at: number }): ConversationState {
-  const state = { ...before, budget };
+export function raiseBudget(known: ConversationState, { budget, at }: { readonly budget: Budget; readonly at: number }): ConversationState {
+  const state = { ...known, budget };
   return { ...state, ...(hasSubAgents(state) && state.turn && { outbox: { ...state.outbox, limit: { limit: budgetOf(state), at } } }) };
 }
 

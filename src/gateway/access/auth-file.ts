@@ -14,6 +14,7 @@ const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const role = z.enum(ROLES, `one of ${ROLES.join(', ')}`);
 const tenant = z.string().regex(TENANT_PATTERN, 'a name of a tenant: up to 39 small letters, digits and -');
+const scope = z.string().regex(SCOPES_PATTERN, 'a scope, or the beginning of some: ada, ada-*, *');
 const time = z.iso.datetime({ offset: true, error: 'a time such as 2027-01-31T00:00:00Z' });
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'the name of an environment variable');
 
@@ -32,7 +33,7 @@ const tokenRow = z.strictObject({
   role,
   tenant: tenant.optional(),
   /** Of a user (principal.ts). */
-  scopes: z.array(z.string().regex(SCOPES_PATTERN, 'a scope, or the beginning of some: ada, ada-*, *')).min(1).max(20).readonly().optional(),
+  scopes: z.array(scope).min(1).max(20).readonly().optional(),
   created: time,
   expires: time.optional(),
 });

@@ -3,7 +3,7 @@ import { GatewayError, toProblem } from '../core/errors.js';
 
 /** From the least rights to all. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
-/** `user`: talks. `operator`: also what is others', steps and repairs. `admin`: also deletes (docs/reference/roles.md has each operation). */
+/** `user`: talks. `operator`: also what is others', steps and repairs. `admin`: also deletes. Each operation: docs/reference/roles.md. */
 export type Role = (typeof ROLES)[number];
 
 /** A client that was let in, and what it may do. */

@@ -1,6 +1,6 @@
 /**
- * The client as a principal of the role user has it: the one way by which every protocol reaches conversations for it. A user sees and talks
- * in the conversations of the scopes that it may use, and disposes of its own; the rest needs an operator (docs/reference/roles.md).
+ * The client as a principal of the role user has it: the one way by which every protocol reaches conversations for it. A user sees and
+ * talks in the conversations of the scopes that it may use, and disposes of its own; the rest needs an operator (docs/reference/roles.md).
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -184,7 +184,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     async chunk(id, chunk, offset) {
       await see(id);
       if (chunk === 'memory' && scopes === undefined) {
-        throw refused(`cannot read what stands before the messages of ${id}: it has the memory of a scope that others use too; an operator may`);
+        throw refused(`cannot read what stands before the messages of ${id}: others use its scope too; an operator may`);
       }
       return client.chunk(id, chunk, offset);
     },
