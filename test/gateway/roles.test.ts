@@ -305,9 +305,8 @@ describe('decisions, in each protocol', () => {
     };
     const done = { isDecided: true, isRefused: false };
     const refused = { isDecided: false, isRefused: true };
-    expect([name, await tried('a-user', 'own'), await tried('a-user', 'shared'), await tried('a-user', 'others')]).toEqual([
-      ...[name, done, refused, refused],
-    ]);
+    const byUser = [await tried('a-user', 'own'), await tried('a-user', 'shared'), await tried('a-user', 'others')];
+    expect([name, ...byUser]).toEqual([name, done, refused, refused]);
     expect([name, await tried('an-operator', 'shared')]).toEqual([name, done]);
   });
 });

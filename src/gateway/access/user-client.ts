@@ -111,7 +111,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
   const narrow = async ({ where, ...options }: ListOptions = {}): Promise<ListOptions> => {
     const names = scopes === undefined ? await agents() : [];
     const isSeen = ({ scope, agent }: Listed): boolean =>
-      scope !== null && (scopes === undefined ? scope === agent || names.includes(scope) : ownsScope(scope));
+      scope !== null && (scopes === undefined ? [agent ?? DEFAULT_AGENT, ...names].includes(scope) : ownsScope(scope));
     return { scan: MAX_SCANNED, ...options, where: (row) => isSeen(row) && (where?.(row) ?? true) };
   };
 
