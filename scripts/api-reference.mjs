@@ -46,6 +46,7 @@ const DEEP = [
   'Limiter',
   'McpServer',
   'Owned',
+  'LifeOptions',
   'Payer',
 ];
 

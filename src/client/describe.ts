@@ -40,6 +40,8 @@ export interface Description {
   readonly tenant: string | null;
   /** By which its tenant knows it, where that is another id. */
   readonly publicId: string | null;
+  /** The user who began it over the gateway; null: an operator, a command or a program. */
+  readonly owner: string | null;
   readonly title: string | null;
   /** Of the run at hand. */
   readonly startedAt: Date;
@@ -56,6 +58,7 @@ export interface Listed {
   readonly running: boolean;
   readonly state: RunState;
   readonly agent: string | null;
+  readonly scope: string | null;
   readonly tenant: string | null;
   readonly publicId: string | null;
   readonly title: string | null;
@@ -79,6 +82,7 @@ export function toDescription(description: WorkflowExecutionDescription): Descri
     scope: textOrNull(memo?.['scope']),
     tenant: textOrNull(memo?.['tenant']),
     publicId: textOrNull(memo?.['publicId']),
+    owner: textOrNull(memo?.['owner']),
     title: textOrNull(memo?.['title']),
     startedAt: startTime,
     closedAt: closeTime ?? null,
@@ -97,6 +101,7 @@ export function toListed({ workflowId, taskQueue, status, memo, startTime, close
     running: status.name === 'RUNNING',
     state: toRunState(status.name),
     agent: textOrNull(memo?.['agent']) ?? textOrNull(attribute('AgentName')),
+    scope: textOrNull(memo?.['scope']),
     tenant: textOrNull(memo?.['tenant']) ?? textOrNull(attribute('AgentTenant')),
     publicId: textOrNull(memo?.['publicId']),
     title: textOrNull(memo?.['title']),

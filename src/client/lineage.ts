@@ -24,18 +24,26 @@ export interface Begun extends Opened {
 /** Where Temporal and the store no longer know whose it was, and the id that its tenant knows it by. */
 type Owned = Pick<StartOptions, 'tenant' | 'publicId'>;
 
+interface LifeOptions extends Owned {
+  readonly title?: string;
+  readonly agent?: string;
+  readonly scope?: string;
+  readonly budget?: Budget;
+  /** Null: the agent's, whatever was chosen before. */
+  readonly model?: string | null;
+  /** Where nothing was said in the latest life of that id, from no earlier one: that may have been somebody else's. */
+  readonly latestLifeOnly?: true;
+}
+
 /** Forks, rewinds, resumes and deletion. */
 export interface LineageClient {
   /**
    * Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. Without
    * a `budget` it may use what is left of that of `id`.
    */
-  fork(
-    id: string,
-    options: { at: string; id?: string; title?: string; agent?: string; scope?: string; budget?: Budget } & Owned,
-  ): Promise<Begun>;
+  fork(id: string, options: LifeOptions & Pick<StartOptions, 'owner'> & { readonly at: string; readonly id?: string }): Promise<Begun>;
   /** Starts a new life of a conversation that has ended, with the turns of the last one, and with what is left of its budget. */
-  resume(id: string, options?: { title?: string; agent?: string; scope?: string; budget?: Budget } & Owned): Promise<Begun>;
+  resume(id: string, options?: LifeOptions): Promise<Begun>;
   /** Starts a conversation with the turns that the store has as `life` of its id, as an import has written them. */
   begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string } & Owned): Promise<Begun>;
   /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
@@ -96,7 +104,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
   };
 
   /** The life with the latest message: the latest life may be one that never began. */
-  const findLife = async (id: string): Promise<Known> => {
+  const findLife = async (id: string, latestLifeOnly = false): Promise<Known> => {
     const known = await describe(id).catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
@@ -107,7 +115,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const started = described && (await withLatest(await recoverStart(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const fromTemporal = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
-    if (isRunning) return fromTemporal;
+    if (isRunning || (described && latestLifeOnly)) return fromTemporal;
     const lives = await listLives(id);
     const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
     const latest = lives.reduce<number>((best, _, i) => ((last[i] ?? 0) > (last[best] ?? 0) ? i : best), 0);
@@ -171,35 +179,41 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     );
   };
 
-  const startFrom = (known: Known, origin: Origin, { title, agent, scope, budget, tenant, ...more }: StartOptions): StartOptions => {
-    const { publicId: before, ...start } = known.start;
+  const startFrom = (known: Known, origin: Origin, wanted: LifeOptions & Pick<StartOptions, 'owner'>): StartOptions => {
+    const { title, agent, scope, budget, tenant, ...more } = wanted;
+    const { publicId: before, owner: ownerBefore, model: modelBefore, ...start } = known.start;
     if (tenant !== undefined && start.tenant !== undefined && tenant !== start.tenant)
       throw new ClientError('not-found', `cannot go on from ${origin.conversation}: ${tenant} has no conversation of that id`);
     const publicId = more.publicId ?? (origin.kind === 'resume' ? before : undefined);
+    const model = more.model === undefined ? modelBefore : (more.model ?? undefined);
+    // It stays with whom it was; a fork is another conversation.
+    const owner = origin.kind === 'resume' ? ownerBefore : more.owner;
     return {
       ...start,
       ...(agent === undefined ? {} : { agent }),
       ...(scope === undefined ? {} : { scope }),
       ...(tenant === undefined ? {} : { tenant }),
       ...(publicId === undefined ? {} : { publicId }),
+      ...(owner === undefined ? {} : { owner }),
       ...(title === undefined ? {} : { title }),
+      ...(model === undefined ? {} : { model }),
       ...(budget === undefined ? {} : { budget }),
       origin,
     };
   };
 
   return {
-    async fork(id, { at, id: wanted = `conv-${randomUUID()}`, ...options }) {
+    async fork(id, { at, id: wanted = `conv-${randomUUID()}`, latestLifeOnly, ...options }) {
       if (!TURN.test(at))
         throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
-      const known = await findLife(id);
+      const known = await findLife(id, latestLifeOnly);
       if (known.isRunning) await refuseRunningTurn(status, id, at);
       await refuseUnknownTurn(known, id, at);
       return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...pickRun(known), turn: at }, options));
     },
 
-    async resume(id, options = {}) {
-      const known = await findLife(id);
+    async resume(id, { latestLifeOnly, ...options } = {}) {
+      const known = await findLife(id, latestLifeOnly);
       if (known.isRunning) {
         throw new ClientError(
           'invalid',
@@ -261,13 +275,14 @@ async function explainRefusal(handle: WorkflowHandle, error: unknown): Promise<n
 async function recoverStart(
   { client, namespace }: LineageAccess,
   id: string,
-  { life, agent, scope, title, publicId }: Description,
+  { life, agent, scope, title, publicId, owner }: Description,
 ): Promise<StartOptions> {
   const known = {
     ...(agent === null ? {} : { agent }),
     ...(scope === null ? {} : scopeParts(scope)),
     ...(title === null ? {} : { title }),
     ...(publicId === null ? {} : { publicId }),
+    ...(owner === null ? {} : { owner }),
   };
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({

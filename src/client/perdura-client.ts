@@ -170,7 +170,7 @@ export function createClientWith({
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
     if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
-    const { agent, scope, title, origin, publicId } = start.value;
+    const { agent, scope, title, origin, publicId, owner } = start.value;
     const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
       workflowId: checkedId(id, ID_PATTERN),
@@ -180,6 +180,7 @@ export function createClientWith({
         agent,
         ...scopeAndTenant(scope),
         ...(publicId === null ? {} : { publicId }),
+        ...(owner === undefined ? {} : { owner }),
         ...(title === null ? {} : { title }),
         ...parent,
       },

@@ -5,6 +5,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES, DEFAULT_UPLOAD_BYTES } from '../client/uploads.js';
 import { authenticated } from './access/authenticated.js';
@@ -18,7 +19,6 @@ import { createConversations, type Conversations } from './core/conversations.js
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
 import { addMcpRoutes } from './mcp/routes.js';
-import { createMetrics } from './metrics.js';
 import {
   answerNative,
   needs,
@@ -26,6 +26,7 @@ import {
   type Finding,
   type GatewayApp,
   type GatewayContext,
+  type GatewayMetrics,
   type GatewayVariables,
 } from './context.js';
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
@@ -214,6 +215,29 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const based: GatewayApp = new OpenAPIHono<GatewayVariables>();
   based.mount(options.basePath, app.fetch);
   return based;
+}
+
+export function createMetrics(): GatewayMetrics {
+  const registers = [new Registry()];
+  const labelNames = ['method', 'route', 'status'] as const;
+  const requests = new Counter({ name: 'perdura_gateway_requests_total', help: 'Requests answered', labelNames, registers });
+  const seconds = new Histogram({
+    name: 'perdura_gateway_request_seconds',
+    help: 'Time until the answer began',
+    labelNames: ['method', 'route'],
+    buckets: [0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+    registers,
+  });
+  const streams = new Gauge({ name: 'perdura_gateway_open_streams', help: 'Streams that are open now', registers });
+  return {
+    contentType: registers[0]?.contentType ?? 'text/plain',
+    streams: { inc: () => streams.inc(), dec: () => streams.dec() },
+    request(method, route, status, took) {
+      requests.inc({ method, route, status });
+      seconds.observe({ method, route }, took);
+    },
+    text: async () => (await registers[0]?.metrics()) ?? '',
+  };
 }
 
 /** A path may name anything: it is cut, and has no control characters, since a URL has none. */

@@ -5,7 +5,6 @@ import { mayAct, type Admission, type Principal, type Role } from './access/prin
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
-import type { GatewayMetrics } from './metrics.js';
 
 /** An agent as its folder describes it, without secrets: placeholders of variables are not filled in. */
 export interface AgentDescription {
@@ -40,6 +39,15 @@ export interface Finding {
   readonly found: string;
   /** The command that mends it, or the thing to do. */
   readonly mend?: string;
+}
+
+/** What a gateway counts, for Prometheus. */
+export interface GatewayMetrics {
+  readonly contentType: string;
+  /** Streams that are open now. */
+  readonly streams: { inc(): void; dec(): void };
+  request(method: string, route: string, status: number, seconds: number): void;
+  text(): Promise<string>;
 }
 
 export interface GatewayVariables {

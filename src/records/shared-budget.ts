@@ -18,6 +18,20 @@ export interface Budget {
   readonly maxCostUsd?: number;
   /** Of prompts and answers together. */
   readonly maxTokens?: number;
+  /** The agent's limits hold beside these, as they are at each call: what a user sets may only lower them. */
+  readonly within?: 'agent';
+}
+
+/** What holds, of a budget that was set for a conversation, and the agent's. */
+export function effectiveBudget(set: Budget | null | undefined, agents: Budget = {}): Budget {
+  if (!set) return agents;
+  if (set.within === undefined) return set;
+  const [maxCostUsd, maxTokens] = [lower(set.maxCostUsd, agents.maxCostUsd), lower(set.maxTokens, agents.maxTokens)];
+  return { ...(maxCostUsd !== undefined && { maxCostUsd }), ...(maxTokens !== undefined && { maxTokens }) };
+}
+
+function lower(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 /** Whole numbers, so that any order of adding them up gives the same sum. */

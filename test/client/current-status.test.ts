@@ -4,7 +4,7 @@ import type { Status } from '../../src/conversation/protocol/contract.js';
 
 function listed(id: string, more: Partial<Listed> = {}): Listed {
   const startedAt = new Date(0);
-  const name = { id, taskQueue: 'q', agent: 'default', tenant: null, publicId: null, title: null, model: null };
+  const name = { id, taskQueue: 'q', agent: 'default', scope: 'default', tenant: null, publicId: null, title: null, model: null };
   return { ...name, running: true, state: 'running', startedAt, closedAt: null, status: 'running', turns: 0, costUsd: 0, ...more };
 }
 

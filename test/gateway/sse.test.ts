@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, type AddressInfo, type Server } from 'node:net';
 import { createAdmission } from '../../src/gateway/access/principal.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
-import { createMetrics } from '../../src/gateway/metrics.js';
+import { createMetrics } from '../../src/gateway/app.js';
 import { sendEvents, type ServerEvent } from '../../src/gateway/sse.js';
 import { waitFor } from '../support/wait-for.js';
 

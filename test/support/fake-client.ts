@@ -44,6 +44,9 @@ export interface FakeConversation {
   readonly tenant: string | null;
   readonly publicId: string | null;
   readonly title: string;
+  /** Default: that of the agent; and none. */
+  readonly scope?: string;
+  readonly owner?: string;
 }
 
 export interface FakeInstallation {
@@ -112,8 +115,8 @@ export function fakeInstallation({ conversations = [], uploads = new Map() }: Fa
 
   const own = noted({
     describe(id: string) {
-      const { tenant, publicId, title } = open({ method: 'describe', given: [id] });
-      const base = { id, runId: 'r', life: 'r', state: 'running', taskQueue: 'perdura', agent: 'default', scope: 'default' };
+      const { tenant, publicId, title, scope = 'default', owner = null } = open({ method: 'describe', given: [id] });
+      const base = { id, runId: 'r', life: 'r', state: 'running', taskQueue: 'perdura', agent: 'default', scope, owner };
       return {
         ...base,
         tenant,
@@ -192,7 +195,7 @@ export function fakeInstallation({ conversations = [], uploads = new Map() }: Fa
   return { client, calls, opened, scopes };
 }
 
-function listed({ id, tenant, publicId, title }: FakeConversation): Listed {
+function listed({ id, tenant, publicId, title, scope = 'default' }: FakeConversation): Listed {
   const none = { model: null, turns: null, costUsd: null, status: null, closedAt: null };
   return {
     id,
@@ -200,6 +203,7 @@ function listed({ id, tenant, publicId, title }: FakeConversation): Listed {
     running: true,
     state: 'running',
     agent: 'default',
+    scope,
     tenant,
     publicId,
     title,

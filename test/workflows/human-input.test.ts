@@ -312,6 +312,34 @@ test('what a conversation may use ends its turns; more of it goes on', async () 
   expect(await world.client.status(id)).toMatchObject({ budget: null });
 });
 
+test('a budget within the agent’s lowers its limits, and lifts none, as they are now', async () => {
+  await world.writeAgent('limited', { limits: { maxTokens: 1_000 } });
+  const start = (budget: object) => ({ start: { agent: 'limited', budget: { ...budget, within: 'agent' as const } } });
+  const usage = { input_tokens: 900, output_tokens: 200 };
+  for (const budget of [{}, { maxTokens: 100_000 }]) {
+    const id = world.id();
+    stage.play(id, { ...text('One.'), usage });
+    expect(await world.client.send(id, say(id, 'one'), start(budget))).toMatchObject({ text: 'One.' });
+    const over = { stopReason: 'budget', error: { message: expect.stringContaining('1100 of its 1000 tokens') } };
+    expect(await world.client.send(id, say(id, 'two'))).toMatchObject(over);
+    await world.client.raiseBudget(id, { maxTokens: 5_000, within: 'agent' });
+    expect(await world.client.send(id, say(id, 'three'))).toMatchObject(over);
+    expect(await world.client.status(id)).toMatchObject({ budget: { maxTokens: 1_000 } });
+    expect(stage.requests(id)).toHaveLength(1);
+  }
+  const id = world.id();
+  stage.play(id, { ...text('One.'), usage });
+  await world.client.send(id, say(id, 'one'), start({ maxTokens: 500 }));
+  expect(await world.client.status(id)).toMatchObject({ budget: { maxTokens: 500 } });
+  await world.writeAgent('limited', { limits: { maxTokens: 2_000 } });
+  await world.client.raiseBudget(id, { within: 'agent' });
+  stage.play(id, text('Two.'));
+  expect(await world.client.send(id, say(id, 'two'))).toMatchObject({ text: 'Two.' });
+  // An operator's goes before them.
+  await world.client.raiseBudget(id, {});
+  expect(await world.client.status(id)).toMatchObject({ budget: null });
+});
+
 test('an answer that does not fit its schema is asked for once more, and comes back as data', async () => {
   const id = world.id();
   const output = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'], additionalProperties: false };

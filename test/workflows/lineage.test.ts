@@ -451,6 +451,19 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(await world.client.fork(cut, { at: 'turn_0001', id: other })).toMatchObject({ turn: 'turn_0001' });
   });
 
+  test('where the latest life alone counts, an earlier one under the same id is not gone on from', async () => {
+    const id = world.id();
+    await world.client.start(id, { scope: 'boss' });
+    await turnOf(id, 1);
+    await world.client.terminate(id);
+    await world.client.start(id);
+    await world.client.terminate(id);
+    const only = { latestLifeOnly: true } as const;
+    const nothing = { kind: 'not-found', message: expect.stringContaining('nothing was said in it') };
+    await expect(world.client.resume(id, only)).rejects.toMatchObject(nothing);
+    await expect(world.client.fork(id, { at: 'turn_0001', id: world.id(), ...only })).rejects.toMatchObject(nothing);
+  });
+
   test('what Temporal has forgotten the store has not: it can be forked, and resumed', async () => {
     const id = await talk(2);
     await world.client.terminate(id);

@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import writeFileAtomic from 'write-file-atomic';
 import type { Config } from '../../config.js';
 import { hashOf, idOf, isExpired, newToken, parseAuthFile, readAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
-import { ROLES, TENANT_PATTERN, type Role } from '../../gateway/access/principal.js';
+import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Role } from '../../gateway/access/principal.js';
 import { errorMessage } from '../../platform/errors.js';
 import { parseMoment } from '../../records/time.js';
 import { withLock } from '../lock.js';
@@ -15,6 +15,7 @@ import { renderTable, type Column } from '../views/table.js';
 interface TokenWanted {
   readonly tenant?: string;
   readonly scope?: string;
+  readonly memory?: readonly string[];
   readonly role: Role;
   readonly name?: string;
   /** A time, as ISO 8601 has it. */
@@ -31,14 +32,16 @@ export const TOKENS: readonly CommandRow[] = [
       ['--scope <tenant>', 'whose conversations it sees; without it those of no tenant', readTenant],
       ['--tenant <tenant>', 'the same by its other name', readTenant],
       new Option('--role <role>', 'user talks; operator also decides and repairs; admin may do all').choices(ROLES).default('user'),
+      ['--memory <scopes>', 'of a user: the scopes of memory that are its own, such as ada,ada-*', readScopes],
       ['--name <name>', 'what logs call it; letters, digits, . _ and -'],
       ['--expires <when>', 'such as 90d, 12h or 2027-01-31; without it never', readExpiry],
     ],
     help: `Examples:
   perdura admin token create --scope acme --role user --expires 90d    for a program or person of the tenant acme
+  perdura admin token create --memory ada --name ada-laptop            for a person, with conversations and memory of one's own
   perdura admin token create --role admin --name ci                    of no tenant, with all rights
   perdura admin token revoke ci                                        it opens nothing from now on`,
-    async run({ config }, { tenant: named, scope, role, name, expires }: TokenWanted): Promise<Answer> {
+    async run({ config }, { tenant: named, scope, memory, role, name, expires }: TokenWanted): Promise<Answer> {
       if (named !== undefined && scope !== undefined && named !== scope) {
         throw new CliError('--scope and --tenant name the same thing: give one of them', EXIT.usage);
       }
@@ -50,12 +53,14 @@ export const TOKENS: readonly CommandRow[] = [
         hash,
         role,
         ...(tenant !== undefined && { tenant }),
+        ...(memory !== undefined && { scopes: memory }),
         created: new Date().toISOString(),
         ...(expires !== undefined && { expires }),
       };
       const file = findFile(config());
       await change(file, (tokens) => [...tokens, row]);
-      const whose = `${role}${tenant === undefined ? '' : ` of ${tenant}`}${expires === undefined ? '' : ` until ${expires}`}`;
+      const where = memory === undefined ? '' : ` in ${memory.join(', ')}`;
+      const whose = `${role}${tenant === undefined ? '' : ` of ${tenant}`}${where}${expires === undefined ? '' : ` until ${expires}`}`;
       return {
         data: { token, ...toShown(row) },
         text: token,
@@ -148,12 +153,13 @@ function checked<T>(work: () => T): T {
   }
 }
 
-function toShown({ name, hash, role, tenant, created, expires }: TokenInFile) {
+function toShown({ name, hash, role, tenant, scopes, created, expires }: TokenInFile) {
   return {
     id: idOf(hash),
     name,
     role,
     ...(tenant !== undefined && { tenant }),
+    ...(scopes !== undefined && { scopes }),
     created,
     ...(expires !== undefined && { expires, expired: isExpired({ expires }) }),
   };
@@ -162,7 +168,7 @@ function toShown({ name, hash, role, tenant, created, expires }: TokenInFile) {
 const COLUMNS: readonly Column<ReturnType<typeof toShown>>[] = [
   { title: 'ID', cell: ({ id }) => id, rank: 1 },
   { title: 'NAME', cell: ({ name }) => name, rank: 0, least: 8 },
-  { title: 'ROLE', cell: ({ role }) => role, rank: 2 },
+  { title: 'ROLE', cell: ({ role, scopes }) => (scopes === undefined ? role : `${role} in ${scopes.join(', ')}`), rank: 2 },
   { title: 'TENANT', cell: ({ tenant }) => tenant ?? '-', rank: 3, least: 6 },
   { title: 'CREATED', cell: ({ created }) => created.slice(0, 10), rank: 5 },
   {
@@ -176,6 +182,12 @@ const COLUMNS: readonly Column<ReturnType<typeof toShown>>[] = [
 function readTenant(text: string): string {
   if (TENANT_PATTERN.test(text)) return text;
   throw new InvalidArgumentError('A tenant has up to 39 small letters, digits and -.');
+}
+
+function readScopes(text: string): readonly string[] {
+  const scopes = text.split(',');
+  if (scopes.every((one) => SCOPES_PATTERN.test(one))) return scopes;
+  throw new InvalidArgumentError('Name scopes, or the beginnings of some, with commas between: ada,ada-*.');
 }
 
 function readUrl(text: string): string {

@@ -100,8 +100,8 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
 
   /** (tenants/start-reaches-no-other) */
   const toStart = (publicId: string, start: StartOptions = {}): StartOptions => {
-    const { agent, scope, title, autoTitle, model, mode, budget, context } = start;
-    return { agent, scope, title, autoTitle, model, mode, budget, context, ...owned(publicId) };
+    const { agent, scope, title, autoTitle, model, mode, budget, context, owner } = start;
+    return { agent, scope, title, autoTitle, model, mode, budget, context, owner, ...owned(publicId) };
   };
 
   const list: PerduraClient['list'] = ({ limit = 50, query, idPrefix, where, scan } = {}) =>
@@ -139,12 +139,14 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
         known.note(workflowId, found);
         return { ...(await show(found)), id, publicId: null };
       }),
-    fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, budget }) =>
+    fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, model, budget, owner, latestLifeOnly }) =>
       pass([id, wanted], async (show, workflowId = '', fork) =>
-        show(await client.fork(workflowId, { at, id: fork, title, agent, scope, budget, ...owned(wanted) })),
+        show(await client.fork(workflowId, { at, id: fork, title, agent, scope, model, budget, owner, latestLifeOnly, ...owned(wanted) })),
       ),
-    resume: (id, { title, agent, scope, budget } = {}) =>
-      pass([id], async (show, workflowId = '') => show(await client.resume(workflowId, { title, agent, scope, budget, ...owned(id) }))),
+    resume: (id, { title, agent, scope, model, budget, latestLifeOnly } = {}) =>
+      pass([id], async (show, workflowId = '') =>
+        show(await client.resume(workflowId, { title, agent, scope, model, budget, latestLifeOnly, ...owned(id) })),
+      ),
     begin: (id, life, { title, agent, scope } = {}) =>
       pass([id], async (show, workflowId = '') => show(await client.begin(workflowId, life, { title, agent, scope, ...owned(id) }))),
     deleteConversation: (id) =>

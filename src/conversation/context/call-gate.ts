@@ -7,7 +7,7 @@ import type { AgentSettings } from '../state/settings.js';
 import type { Usage } from '../../records/message.js';
 import { checkThresholds } from '../../records/token-usage.js';
 import type { Budget } from '../../records/identity.js';
-import { toUsd, type Amount } from '../../records/shared-budget.js';
+import { effectiveBudget, toUsd, type Amount } from '../../records/shared-budget.js';
 
 export interface CallNumbers {
   /** The last reported prompt and answer, plus an estimate of what came since. */
@@ -32,7 +32,7 @@ export type Obstacle = 'budget' | 'truncation' | 'compaction';
 
 /** What must happen before the call, in the order of design section 4; undefined: call now. */
 export function obstacleTo(numbers: CallNumbers, settings: GateSettings): Obstacle | undefined {
-  if (overBudget(numbers.usage, numbers.budget ?? settings.budget ?? {})) return 'budget';
+  if (overBudget(numbers.usage, effectiveBudget(numbers.budget, settings.budget))) return 'budget';
   if (needsTruncation(numbers, settings)) return 'truncation';
   return contextPressure(numbers, settings) ? 'compaction' : undefined;
 }

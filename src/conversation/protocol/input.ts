@@ -80,6 +80,8 @@ const startSchema = part({
   tenant: optionalOrNull(like(TENANT_PATTERN)),
   /** By which those know it who may not see the ids of others; it shows in the memo alone. */
   publicId: optionalOrNull(id),
+  /** The user who began it, as the gateway names users; it shows in the memo alone. */
+  owner: v.optional(like(/^[^\p{C}]{1,300}$/u, 'have 1 to 300 visible characters')),
   title: optionalOrNull(beginning(TITLE_LENGTH)),
   /** False: the first message gives no title to a conversation without one. */
   autoTitle: v.optional(bool),

@@ -216,6 +216,7 @@ export const usage = part({
 export const budget = strict({
   maxCostUsd: v.optional(amount('dollars', Number.MAX_SAFE_INTEGER)),
   maxTokens: v.optional(amount('tokens', Number.MAX_SAFE_INTEGER)),
+  within: v.optional(oneOf('agent')),
 });
 
 /** One life of a conversation. */

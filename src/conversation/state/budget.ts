@@ -1,12 +1,12 @@
 /** What a conversation may use in all, sub-agents included: looked at before every model call (call-gate.ts). */
 import type { Budget } from '../../records/identity.js';
-import { toAmount, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
+import { effectiveBudget, toAmount, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import { type Usage, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import type { ModelAnswer, ModelStepResult } from '../turn/model-step-effects.js';
 
 export function budgetOf({ budget, settings }: ConversationState): Budget {
-  return budget ?? settings?.budget ?? {};
+  return effectiveBudget(budget, settings?.budget);
 }
 
 /** For a fork: never less than nothing, so that it says itself that nothing is left. */
@@ -34,8 +34,9 @@ export function sharesOf(state: ConversationState): Shares | undefined {
 }
 
 /** The ledger learns of the new limit at once where sub-agents may run under it; later ones bring it along. */
-export function raiseBudget(state: ConversationState, { budget, at }: { readonly budget: Budget; readonly at: number }): ConversationState {
-  return { ...state, budget, ...(hasSubAgents(state) && state.turn && { outbox: { ...state.outbox, limit: { limit: budget, at } } }) };
+export function raiseBudget(known: ConversationState, { budget, at }: { readonly budget: Budget; readonly at: number }): ConversationState {
+  const state = { ...known, budget };
+  return { ...state, ...(hasSubAgents(state) && state.turn && { outbox: { ...state.outbox, limit: { limit: budgetOf(state), at } } }) };
 }
 
 export function acceptChildUsage(state: ConversationState, usage: Usage): ConversationState {

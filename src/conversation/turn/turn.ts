@@ -126,7 +126,8 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
 /** Begins the next model call. Its step runs the `riding` calls, whose results count as in the context from here on. */
 export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
   // The agent's budget may have changed since the last turn: the first step of this one checks it (call-gate.ts).
-  const isKnown = state.budget !== undefined || state.turn?.isConfigured === true;
+  const isSet = state.budget !== undefined && state.budget.within === undefined;
+  const isKnown = isSet || state.turn?.isConfigured === true;
   const spent = isKnown ? overBudget(state.usage, budgetOf(state)) : undefined;
   if (spent) return endWithOpenCalls(state, 'budget', spent);
   const hinted = withHint(state);

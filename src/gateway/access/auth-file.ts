@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { ROLES, TENANT_PATTERN } from './principal.js';
+import { ROLES, SCOPES_PATTERN, TENANT_PATTERN } from './principal.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
@@ -14,6 +14,7 @@ const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const role = z.enum(ROLES, `one of ${ROLES.join(', ')}`);
 const tenant = z.string().regex(TENANT_PATTERN, 'a name of a tenant: up to 39 small letters, digits and -');
+const scope = z.string().regex(SCOPES_PATTERN, 'a scope, or the beginning of some: ada, ada-*, *');
 const time = z.iso.datetime({ offset: true, error: 'a time such as 2027-01-31T00:00:00Z' });
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'the name of an environment variable');
 
@@ -31,6 +32,8 @@ const tokenRow = z.strictObject({
   hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits, as `perdura admin token create` writes it'),
   role,
   tenant: tenant.optional(),
+  /** Of a user (principal.ts). */
+  scopes: z.array(scope).min(1).max(20).readonly().optional(),
   created: time,
   expires: time.optional(),
 });
@@ -46,6 +49,8 @@ const jwt = z.strictObject({
     .default([...JWT_ALGORITHMS]),
   /** Without it users of the provider are of no tenant; with it none gets in without one. */
   tenantClaim: claim.optional(),
+  /** With it no user gets in without a scope. */
+  scopesClaim: claim.optional(),
   roleClaim: claim.optional(),
   /** Default: the names of the roles themselves. */
   roles: z.record(z.string().max(500), role).default({ user: 'user', operator: 'operator', admin: 'admin' }),
@@ -82,7 +87,8 @@ const authFile = z
   .superRefine((all, context) => {
     const issue = (path: (string | number)[], message: string): void => context.addIssue({ code: 'custom', path, message });
     const names = new Set<string>();
-    all.tokens.forEach(({ name }, at) => {
+    all.tokens.forEach(({ name, role: given, scopes }, at) => {
+      if (scopes !== undefined && given !== 'user') issue(['tokens', at, 'scopes'], `limits a user, and ${name} is an ${given}`);
       if (names.has(name)) issue(['tokens', at, 'name'], `another token is called ${name}`);
       names.add(name);
     });

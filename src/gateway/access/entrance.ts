@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { hashOf, idOf, isExpired, MAX_SESSION_HOURS, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import type { CreateLimiter } from './limits.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
-import { ROLES, TENANT_PATTERN, type Principal } from './principal.js';
+import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Principal } from './principal.js';
 import { createSeal, type Seal, createSignIn, type SignIn } from './sign-in.js';
 import { errorCode } from '../../platform/errors.js';
 
@@ -70,6 +70,7 @@ const sessionSchema = z.strictObject({
       name: z.string(),
       role: z.enum(ROLES),
       tenant: z.string().regex(TENANT_PATTERN).optional(),
+      scopes: z.array(z.string().regex(SCOPES_PATTERN)).readonly().optional(),
     }),
   ]),
 });
@@ -95,9 +96,9 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   const findRows = remembered(
     ({ tokens }: AuthFile) =>
       new Map(
-        tokens.map(({ hash, expires, name, role, tenant }) => [
+        tokens.map(({ hash, expires, name, role, tenant, scopes }) => [
           hash,
-          { expires, principal: { name, role, ...(tenant !== undefined && { tenant }) } },
+          { expires, principal: { name, role, ...(tenant !== undefined && { tenant }), ...(scopes !== undefined && { scopes }) } },
         ]),
       ),
   );

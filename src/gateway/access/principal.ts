@@ -3,7 +3,7 @@ import { GatewayError, toProblem } from '../core/errors.js';
 
 /** From the least rights to all. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
-/** `user`: talks. `operator`: also decides on what others see, steps and repairs. `admin`: also deletes and hands out tokens. */
+/** `user`: talks. `operator`: also what is others', steps and repairs. `admin`: also deletes. Each operation: docs/reference/roles.md. */
 export type Role = (typeof ROLES)[number];
 
 /** A client that was let in, and what it may do. */
@@ -13,7 +13,15 @@ export interface Principal {
   readonly role: Role;
   /** The tenant whose conversations, memory and agents it reaches; absent: those of no tenant, or all with the role of an operator. */
   readonly tenant?: string;
+  /**
+   * Of a user: the scopes whose conversations and memory are its own; `ada-*` is each that begins so, and the first that is a name is where
+   * its conversations begin. Absent: it talks in the agents' own scopes, where its own are the conversations that it began.
+   */
+  readonly scopes?: readonly string[];
 }
+
+/** A scope, or the beginning of several: `ada`, `ada-*`, `*`. */
+export const SCOPES_PATTERN = /^(?:[A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/;
 
 export { TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 
@@ -48,7 +56,7 @@ export function createAdmission(
   const isStill = async (): Promise<boolean> => {
     try {
       const now = await again();
-      return now !== undefined && now.tenant === principal.tenant && now.role === principal.role;
+      return now !== undefined && rightsOf(now) === rightsOf(principal);
     } catch (error) {
       // A provider that does not answer has revoked nothing.
       return toProblem(error).status >= 500;
@@ -68,6 +76,10 @@ export function createAdmission(
       return { signal: ended.signal, stop: () => clearInterval(timer) };
     },
   };
+}
+
+function rightsOf({ tenant, role, scopes }: Principal): string {
+  return JSON.stringify([tenant, role, scopes]);
 }
 
 /** The error with which a stream ends. */

@@ -4,12 +4,15 @@ import type * as OpenidClient from 'openid-client' with { 'resolution-mode': 'im
 import { loadOptional, OIDC_PACKAGES } from '../../platform/optional-package.js';
 import { GatewayError } from '../core/errors.js';
 import type { JwtSettings } from './auth-file.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { ROLES, TENANT_PATTERN, type Principal, type Role } from './principal.js';
 
 /** Longer ones are no tokens of people: nothing of them is read. */
 const MAX_JWT = 8_192;
 const JWT = /^eyJ[\w-]*\.eyJ[\w-]*\.[\w-]+$/;
 const MAX_SUBJECT = 255;
+/** As many as a cookie holds. */
+const MAX_SCOPES = 20;
 const PATIENCE_MS = 5_000;
 /** After a failure the provider is left alone for so long, however many tokens come. */
 const REST_MS = 2_000;
@@ -64,7 +67,7 @@ export function createJwtVerifier(settings: JwtSettings, log: (line: string) => 
 }
 
 /** Throws 403 in words where the person is known and may do nothing here. */
-export function principalOfClaims(claims: Claims, { roleClaim, roles, defaultRole, tenantClaim }: JwtSettings): Principal {
+export function principalOfClaims(claims: Claims, { roleClaim, roles, defaultRole, tenantClaim, scopesClaim }: JwtSettings): Principal {
   const { sub } = claims;
   // It is shown in logs: a name without control characters and of some length.
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT || /[\p{C}\p{Zl}\p{Zp}]/u.test(sub)) {
@@ -75,11 +78,19 @@ export function principalOfClaims(claims: Claims, { roleClaim, roles, defaultRol
   if (known === undefined) throw refused('this account has no role here');
   // A colon is in no name of a token.
   const name = `user:${sub}`;
-  if (tenantClaim === undefined) return { name, role: known };
+  const user = { name, role: known, ...(known === 'user' && scopesClaim !== undefined && { scopes: readScopes(claims, scopesClaim) }) };
+  if (tenantClaim === undefined) return user;
   const tenant = valueAt(claims, tenantClaim);
   // Never "of no tenant" instead: the account would see conversations of others.
   if (typeof tenant !== 'string' || !TENANT_PATTERN.test(tenant)) throw refused('this account belongs to no tenant here');
-  return { name, role: known, tenant };
+  return { ...user, tenant };
+}
+
+/** Names alone: a provider's `*` opens no scope of others. */
+function readScopes(claims: Claims, claim: NonNullable<JwtSettings['scopesClaim']>): readonly string[] {
+  const scopes = splitWords(valueAt(claims, claim)).filter((word) => ID_PATTERN.test(word));
+  if (scopes.length === 0) throw refused('this account has no scope here');
+  return [...new Set(scopes)].slice(0, MAX_SCOPES);
 }
 
 export function unreachable(issuer: string): GatewayError {

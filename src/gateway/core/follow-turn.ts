@@ -12,6 +12,7 @@ import { wholeAnswer } from '../../client/reading.js';
 import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
 import { answerText, NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
+import { GatewayError } from './errors.js';
 
 export interface TurnEventAt {
   /** To go on after it; null where the feed did not bring it. */
@@ -122,10 +123,10 @@ export async function* followSubmitted(
   }
 }
 
-/** There is no such conversation, as its reader hears from the end; what strangers write into an id is no line of a log. */
+/** There is no such conversation for its reader, who hears it from the end; what strangers write into an id is no line of a log. */
 function isRefusal(error: unknown): boolean {
   const { kind } = error as Partial<ClientError>;
-  return kind === 'not-found' || kind === 'invalid';
+  return kind === 'not-found' || kind === 'invalid' || error instanceof GatewayError;
 }
 
 /** One that takes long against others, again and again: `Promise.race` would keep every winner until that one settles. */

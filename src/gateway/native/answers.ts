@@ -59,6 +59,7 @@ export const listed = z
     running: z.boolean(),
     state: z.string(),
     agent: z.string().nullable(),
+    scope: z.string().nullable().openapi({ description: 'whose memory it has' }),
     tenant: z.string().nullable(),
     publicId: z.string().nullable().openapi({ description: 'by which its tenant knows it, where that is another id; null for the tenant' }),
     title: z.string().nullable(),

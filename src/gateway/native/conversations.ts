@@ -141,6 +141,7 @@ export function addConversations(app: GatewayApp): void {
     path: '/v1/conversations/{id}',
     tag,
     summary: 'Rename it, change its model, its mode or its budget',
+    description: 'The mode needs the role operator. A user chooses among the models of agent.json, and may only lower its limits.',
     params: onConversation,
     body: z.strictObject({
       title: z.string().max(200).optional(),
@@ -149,10 +150,11 @@ export function addConversations(app: GatewayApp): void {
       budget: budget.optional(),
     }),
     act: async ({ client }, { params: { id }, body }) => {
-      if (body.title !== undefined) await client.rename(id, body.title);
-      if (body.model !== undefined) await client.setModel(id, body.model);
+      // What a user may be refused comes first: a request that is refused has changed nothing.
       if (body.mode !== undefined) await client.setMode(id, body.mode);
+      if (body.model !== undefined) await client.setModel(id, body.model);
       if (body.budget !== undefined) await client.raiseBudget(id, body.budget);
+      if (body.title !== undefined) await client.rename(id, body.title);
     },
   });
   add(app, {

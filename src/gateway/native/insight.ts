@@ -195,7 +195,7 @@ const momentView = z
 /** The conversation at the root has none of the listed fields. */
 const node = z.object(
   listed
-    .partial({ tenant: true, publicId: true, status: true, model: true, turns: true, costUsd: true })
+    .partial({ scope: true, tenant: true, publicId: true, status: true, model: true, turns: true, costUsd: true })
     .omit({ isCurrent: true, phase: true, lastError: true }).shape,
 );
 

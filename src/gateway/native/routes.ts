@@ -21,19 +21,24 @@ export function addNativeRoutes(app: GatewayApp): void {
 }
 
 const me = z
-  .object({ name: z.string(), role: z.enum(ROLES), tenant: z.string().optional().openapi({ description: 'whose conversations it sees' }) })
+  .object({
+    name: z.string(),
+    role: z.enum(ROLES),
+    tenant: z.string().optional().openapi({ description: 'whose conversations it sees' }),
+    scopes: z.array(z.string()).optional().openapi({ description: 'of a user: whose conversations and memory are its own' }),
+  })
   .openapi('Me');
 
 function addMe(app: GatewayApp): void {
   add(app, {
     method: 'get',
     path: '/v1/me',
-    summary: 'Who asks: the name of the token or user, its role and its tenant',
+    summary: 'Who asks: the name of the token or user, its role, its tenant and its scopes',
     tag: 'gateway',
     answer: me,
     act: (_core, { context }) => {
-      const { name, role, tenant } = context.get('principal');
-      return Promise.resolve({ name, role, ...(tenant !== undefined && { tenant }) });
+      const { name, role, tenant, scopes } = context.get('principal');
+      return Promise.resolve({ name, role, ...(tenant !== undefined && { tenant }), ...(scopes !== undefined && { scopes }) });
     },
   });
 }

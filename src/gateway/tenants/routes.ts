@@ -1,12 +1,13 @@
 /**
  * The principal decides which conversations there are: that of a tenant reaches those of the tenant, and a user of none those of none.
- * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`.
+ * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`. A user has the client of a user.
  */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { AgentDescription, GatewayVariables } from '../context.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { mayAct, type Principal } from '../access/principal.js';
+import { createUserClient } from '../access/user-client.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
 import { createClientOfNoTenant, createTenantClient } from '../../client/tenants/client.js';
@@ -21,37 +22,51 @@ interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** The most tenants in memory, by their last request: readers of one tenant share what they wait for (core/follow-turn.ts). */
-const MAX_TENANTS = 1_000;
+/**
+ * The most tenants and users in memory, by their last request: readers of one share what they wait for (core/follow-turn.ts), since all of
+ * them may see the same.
+ */
+const MAX_KNOWN = 1_000;
 
 /** Runs once the principal is known. */
 export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
-  const openConversations = (tenant: string): Conversations => {
-    if (tenantKey === undefined) {
-      const message = 'this gateway serves no tenants: it was started without a tenant key';
-      throw new GatewayError({ status: 501, type: 'no-tenants', message });
-    }
-    const conversations = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
-    known.delete(tenant);
-    known.set(tenant, conversations);
-    if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
+  const openKnown = (who: readonly unknown[], open: () => PerduraClient): Conversations => {
+    const key = JSON.stringify(who);
+    const conversations = known.get(key) ?? createConversations(open(), log);
+    known.delete(key);
+    known.set(key, conversations);
+    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '');
     return conversations;
   };
-  const ofNone = createConversations(createClientOfNoTenant(client), log);
+  const openTenant = (tenant: string): Conversations => {
+    if (tenantKey !== undefined) return openKnown([tenant], () => createTenantClient(client, tenant, tenantKey));
+    const message = 'this gateway serves no tenants: it was started without a tenant key';
+    throw new GatewayError({ status: 501, type: 'no-tenants', message });
+  };
+  const ofNone = createClientOfNoTenant(client);
   const ofAll = createConversations(withReachableForks(client), log);
+  const openFor = (principal: Principal, tenant: string | undefined): Conversations => {
+    if (mayAct(principal, 'operator')) return tenant === undefined ? ofAll : openTenant(tenant);
+    const reach = {
+      principal,
+      agents: () => agents?.(tenant) ?? Promise.resolve([]),
+      describeAgent: (name: string) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined),
+    };
+    const { name, scopes } = principal;
+    return openKnown([tenant, name, scopes], () => createUserClient(tenant === undefined ? ofNone : openTenant(tenant).client, reach));
+  };
   return async (context, next) => {
     // Open paths have none.
     const principal = context.get('principal') as Principal | undefined;
     const tenant = principal && tenantFor(principal, context.req.queries('tenant') ?? []);
     if (principal !== undefined && tenant !== undefined) {
       context.set('principal', { ...principal, tenant });
-      context.set('conversations', openConversations(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
       context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
       context.set('temporalLink', () => Promise.resolve(undefined));
-    } else if (principal !== undefined && !mayAct(principal, 'operator')) context.set('conversations', ofNone);
-    else if (principal !== undefined) context.set('conversations', ofAll);
+    }
+    if (principal !== undefined) context.set('conversations', openFor(principal, tenant));
     await next();
   };
 }

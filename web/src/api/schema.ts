@@ -497,7 +497,10 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        /** Rename it, change its model, its mode or its budget */
+        /**
+         * Rename it, change its model, its mode or its budget
+         * @description The mode needs the role operator. A user chooses among the models of agent.json, and may only lower its limits.
+         */
         patch: {
             parameters: {
                 query?: never;
@@ -2478,6 +2481,8 @@ export interface paths {
                                 /** @description by which its tenant knows it, where that is another id; null for the tenant */
                                 publicId?: string | null;
                                 running: boolean;
+                                /** @description whose memory it has */
+                                scope?: string | null;
                                 startedAt: string;
                                 state: string;
                                 status?: string | null;
@@ -2989,7 +2994,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who asks: the name of the token or user, its role and its tenant */
+        /** Who asks: the name of the token or user, its role, its tenant and its scopes */
         get: {
             parameters: {
                 query?: never;
@@ -2999,7 +3004,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Who asks: the name of the token or user, its role and its tenant */
+                /** @description Who asks: the name of the token or user, its role, its tenant and its scopes */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -4259,6 +4264,8 @@ export interface components {
             /** @description by which its tenant knows it, where that is another id; null for the tenant */
             publicId: string | null;
             running: boolean;
+            /** @description whose memory it has */
+            scope: string | null;
             startedAt: string;
             state: string;
             status: string | null;
@@ -4292,6 +4299,8 @@ export interface components {
             name: string;
             /** @enum {string} */
             role: "user" | "operator" | "admin";
+            /** @description of a user: whose conversations and memory are its own */
+            scopes?: string[];
             /** @description whose conversations it sees */
             tenant?: string;
         };

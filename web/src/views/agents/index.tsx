@@ -236,7 +236,7 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
           text,
           start: {
             agent,
-            scope: 'scratch',
+            ...(mayAct('operator') && { scope: 'scratch' }),
             title: `Scratch: ${plainText(text, 60)}`,
             ...(model !== '' && { model }),
             ...(given.get('stepping') !== null && { mode: 'stepping' as const }),
@@ -257,7 +257,9 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
         void begin(event.currentTarget);
       }}
     >
-      <p class="quiet small">A scratch conversation with this agent. Its memory is the scope “scratch”, not the agent’s own.</p>
+      <p class="quiet small">
+        A scratch conversation with this agent.{mayAct('operator') && ' Its memory is the scope “scratch”, not the agent’s own.'}
+      </p>
       <textarea
         class="field"
         name="text"
