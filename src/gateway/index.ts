@@ -24,4 +24,4 @@ export { createLimits, type CreateLimiter, type SharedCounts } from './access/li
 export { keptToken, oneToken, type Authenticate } from './access/entrance.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';
 export type { GatewayOptions } from './app.js';
-export type { AgentDescription, AgentServer, Finding } from './context.js';
+export type { AgentDescription, AgentServer, Finding, ServerToolPin } from './context.js';

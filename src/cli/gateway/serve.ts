@@ -13,12 +13,12 @@ import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js'
 import { createEntrance, type Browsers, type Entrance, keptToken } from '../../gateway/access/entrance.js';
 import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
-import type { AgentDescription } from '../../gateway/context.js';
+import type { AgentDescription, AgentServer } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { packageVersion } from '../../platform/optional-package.js';
 import { formatQuantity } from '../../records/time.js';
 import { qualifiedScope } from '../../records/identity.js';
-import type { Store } from '../../stores/store.js';
+import type { Store, ToolPin } from '../../stores/store.js';
 import { toServerTool } from '../../tools/mcp/server-tool.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 
@@ -170,19 +170,17 @@ async function describeAgent(
   const registry = createToolRegistry([...builtinToolsWith(toolSettings(config, folder)), ...userTools]);
   const wanted = agent.config.tools?.filter((one) => registry.find(one) !== undefined);
   const named = new Set(userTools.map((tool) => tool.name));
-  const pins = await (await store()).pins.list({ namespace, agent: name }).catch(() => []);
-  const servers = agent.servers.map((server) => {
-    const accepted = pins.filter((pin) => pin.server === server.name);
-    return {
-      ...shownServer(server),
-      pins: accepted.map((pin) => ({
-        tool: pin.tool,
-        hash: pin.hash,
-        description: toServerTool(pin)?.description ?? null,
-        inputSchema: toServerTool(pin)?.inputSchema ?? null,
-      })),
-    };
-  });
+  const pins = await (await store()).pins.list({ namespace, agent: name }).catch(() => undefined);
+  const shown = (of: McpServer, some: readonly ToolPin[] = []): AgentServer['pins'] =>
+    some.flatMap((pin) => {
+      const { description = null, inputSchema = null } = toServerTool(pin) ?? {};
+      return pin.server === of.name ? [{ tool: pin.tool, hash: pin.hash, description, inputSchema }] : [];
+    });
+  const servers = agent.servers.map((server) => ({
+    ...shownServer(server),
+    pins: shown(server, pins?.accepted),
+    waiting: shown(server, pins?.waiting),
+  }));
   return {
     name,
     config: agent.config,
