@@ -44,7 +44,12 @@ export function createLimits(shared?: SharedCounts): CreateLimiter {
         } catch (error) {
           if (!(error instanceof RateLimiterRes)) throw error;
           const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000));
-          throw new GatewayError({ status: 429, type: 'too-many-requests', message: `too many requests: wait ${retryAfter} s`, retryAfter });
+          throw new GatewayError({
+            status: 429,
+            type: 'too-many-requests',
+            message: `too many requests: wait ${retryAfter} s`,
+            retryAfter,
+          });
         }
       },
     };

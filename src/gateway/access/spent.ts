@@ -85,8 +85,13 @@ export function recordSpentInFolder(dir: string, log: (line: string) => void = (
           if (errorCode(error) === 'EEXIST') return undefined;
           throw error;
         });
-        await file?.sync().finally(() => file.close());
-        return file !== undefined;
+        if (file === undefined) return false;
+        try {
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        return true;
       }),
     isSpent: (given) =>
       attempt(LOOK_UP, async () => {

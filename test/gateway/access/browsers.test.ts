@@ -106,7 +106,8 @@ test('what was sealed for something else, by another key, or changed, opens noth
   const sealed = await newCode();
   const foreign = createEntrance({ token: TOKEN, secret: 'another-secret', spent: recordSpentInFolder(join(dir, 'spent')) });
   const flipped = `${sealed.slice(0, -4)}${sealed.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
-  for (const wrong of [cookie, await newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN]) expect((await code(wrong)).status).toBe(401);
+  for (const wrong of [cookie, await newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN])
+    expect((await code(wrong)).status).toBe(401);
   for (const wrong of [
     sealed,
     TOKEN,

@@ -60,7 +60,11 @@ describe.each(KINDS)('in %s', (_where, open) => {
     ]);
     const later = await open();
     expect([await later.isSpent(one), await later.spend(one)]).toEqual([true, false]);
-    for (const other of [{ ...one, id: 'other' }, { ...one, kind: 'code' as const }]) expect(await later.isSpent(other)).toBe(false);
+    for (const other of [
+      { ...one, id: 'other' },
+      { ...one, kind: 'code' as const },
+    ])
+      expect(await later.isSpent(other)).toBe(false);
     expect(await later.id()).toBe(await record.id());
   });
 
@@ -114,7 +118,6 @@ test('in Redis an entry goes by itself, and names nobody', async () => {
   const client = links[0]!.redis;
   const keys = await client.keys(`perdura:gateway:${prefix}:spent:*`);
   expect([keys.length, keys.join().includes('secret')]).toEqual([1, false]);
-  // clock: an expiry that Redis has stored
   expect(await client.pttl(keys[0] ?? '')).toBeGreaterThan(DAY_MS);
 });
 

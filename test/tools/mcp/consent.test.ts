@@ -104,7 +104,10 @@ const states = async (): Promise<string[]> =>
   (await reports()).flatMap(({ tools }) => tools.map(({ live, state }) => `${live.tool} ${state}`)).sort();
 const acceptAll = async (): Promise<void> => {
   const waiting = (await reports()).flatMap(({ tools }) => tools.filter(({ state }) => state !== 'accepted'));
-  await bench.pins.accept(AGENT, waiting.map((tool) => tool.now));
+  await bench.pins.accept(
+    AGENT,
+    waiting.map((tool) => tool.now),
+  );
 };
 
 test('the tools that a server has when it is first seen are accepted with it; one that it adds waits, until a person accepts it', async () => {
