@@ -28,6 +28,7 @@ export interface SpentRecord {
   id(): Promise<string>;
   /** From now on it opens nothing. False where it opened nothing before: of many at once, one is answered true. */
   spend(given: GivenAway): Promise<boolean>;
+  /** Whether it opens nothing any more, or names another record. */
   isSpent(given: GivenAway): Promise<boolean>;
 }
 
