@@ -43,7 +43,6 @@ const DEEP = [
   'authFile',
   'Given',
   'SignIn',
-  'Limiter',
   'McpServer',
   'Owned',
   'LifeOptions',

@@ -16,7 +16,7 @@ export interface AgentDescription {
   readonly system: string;
 }
 
-/** An MCP server of an agent, with the tools that were accepted of it: without a description where such a pin cannot be read. */
+/** An MCP server of an agent, with the tools that were accepted of it, and those that wait for that. */
 export interface AgentServer {
   readonly name: string;
   readonly type: string;
@@ -24,12 +24,17 @@ export interface AgentServer {
   readonly place: string;
   /** Names of headers or environment variables. */
   readonly variables: readonly string[];
-  readonly pins: readonly {
-    readonly tool: string;
-    readonly hash: string;
-    readonly description: string | null;
-    readonly inputSchema: object | null;
-  }[];
+  readonly pins: readonly ServerToolPin[];
+  /** Added or changed since: not offered until a person accepts them. */
+  readonly waiting?: readonly ServerToolPin[];
+}
+
+/** Without a description where it cannot be read. */
+export interface ServerToolPin {
+  readonly tool: string;
+  readonly hash: string;
+  readonly description: string | null;
+  readonly inputSchema: object | null;
 }
 
 /** As `perdura doctor` finds it. */

@@ -20,8 +20,9 @@ export function createGateway(options: GatewayOptions): Gateway {
 export { serveGateway, type ServedGateway, type ServeOptions } from './serve.js';
 export { createEntrance, type Browsers, type Entrance, type EntranceOptions, type OpenedSession } from './access/entrance.js';
 export { watchAuthFile, type AuthFile, type AuthSource } from './access/auth-file.js';
-export { createLimits, type CreateLimiter, type SharedCounts } from './access/limits.js';
+export type { SharedCounts } from './access/limits.js';
+export { recordSpentInFolder, recordSpentInRedis, type GivenAway, type SpentRecord } from './access/spent.js';
 export { keptToken, oneToken, type Authenticate } from './access/entrance.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';
 export type { GatewayOptions } from './app.js';
-export type { AgentDescription, AgentServer, Finding } from './context.js';
+export type { AgentDescription, AgentServer, Finding, ServerToolPin } from './context.js';

@@ -270,13 +270,26 @@ export interface ToolPin {
   readonly text: string;
 }
 
-/** The tools of an agent's servers as a person has accepted them; unchanged ones need no other question. */
+/**
+ * The tools of an agent's MCP servers that were accepted: those that a server has when it is first seen, and from then on those that a
+ * person accepts. What it adds or changes later waits.
+ */
 export interface Pins {
-  list(key: AgentKey): Promise<ToolPin[]>;
-  /** Once per server and tool: what is pinned stays. */
-  pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
-  /** In the place of what was pinned: a person's word. Of two the last one written counts. */
+  list(key: AgentKey): Promise<ServerPins>;
+  /** The first acceptance of a server, with the tools that it has then. Changes nothing where the server was accepted before. */
+  acceptServer(key: AgentKey, server: string, pins: readonly ToolPin[]): Promise<void>;
+  /** In the place of what was accepted, and of what waited: a person's word. Of two the last one written counts. */
   accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
+  /** What waits of a server now, in the place of what waited before. */
+  wait(key: AgentKey, server: string, pins: readonly ToolPin[]): Promise<void>;
+}
+
+export interface ServerPins {
+  readonly accepted: readonly ToolPin[];
+  /** For people to look at, as a worker saw it last. Nothing of it reaches a model. */
+  readonly waiting: readonly ToolPin[];
+  /** Those that were accepted, also without any tool. */
+  readonly servers: readonly string[];
 }
 
 /** A life of a conversation whose body `ref` the file is, as base64. */

@@ -5,11 +5,11 @@
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { createEntrance } from '../../src/gateway/access/entrance.js';
-import { createLimits } from '../../src/gateway/access/limits.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import { responseId } from '../../src/gateway/openai/responses.js';
 import type { PerduraClient } from '../../src/client.js';
 import { fakeInstallation, unreachedClient } from '../support/fake-client.js';
+import { spentInMemory } from '../support/tenants.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 /** They are for those who have no token, or not yet. */
@@ -28,7 +28,7 @@ const { client: unreached, reached } = unreachedClient();
 const { client: told } = fakeInstallation({ conversations: [{ id: ID, tenant: null, publicId: null, title: '', owner: 'user' }] });
 
 function gateway(client: PerduraClient, authenticate?: (token: string) => Promise<{ name: string; role: Role } | undefined>): GatewayApp {
-  const entrance = createEntrance({ token: TOKEN, secret: 'a-secret-that-only-tests-have', createLimiter: createLimits() });
+  const entrance = createEntrance({ token: TOKEN, secret: 'a-secret-that-only-tests-have', spent: spentInMemory() });
   return createGateway({
     client,
     ...entrance,

@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
   const inputSchema = { type: 'object', properties: {} };
   const pins = [{ tool: 'search', hash: 'abc', description: null, inputSchema: null }];
-  const server = { name: 'web', type: 'http', place: 'https://mcp.test', variables: ['KEY'], pins };
+  const server = { name: 'web', type: 'http', place: 'https://mcp.test', variables: ['KEY'], pins, waiting: pins };
   const tools = [{ name: 'look', description: 'Looks', inputSchema, from: 'built in' }];
   const app = createGateway({
     client: world.client,

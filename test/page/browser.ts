@@ -6,9 +6,9 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import { createEntrance } from '../../src/gateway/access/entrance.js';
-import { createLimits } from '../../src/gateway/access/limits.js';
 import { serveGateway, type ServedGateway, type ServeOptions } from '../../src/gateway/serve.js';
 import type { PerduraClient } from '../../src/client.js';
+import { spentInMemory } from '../support/tenants.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { startWorld, type World, type WorldOptions } from '../support/world.js';
 
@@ -34,7 +34,7 @@ export interface Stand {
   readonly url: string;
   readonly gateway: ServedGateway;
   /** A link that signs in, once. */
-  link(path?: string): string;
+  link(path?: string): Promise<string>;
   /** A page that is signed in. `path`: what comes after `/`, such as `?chat=trip`. */
   open(path?: string, options?: BrowserContextOptions): Promise<OpenedPage>;
   /** The gateway goes and comes back at the same address. */
@@ -71,7 +71,7 @@ export async function startPage(options: WorldOptions = {}, serving: Partial<Ser
 
 /** A gateway and a browser before conversations that there are. */
 export async function standBefore(client: PerduraClient, options: Partial<ServeOptions> = {}): Promise<Stand> {
-  const entrance = createEntrance({ token: TOKEN, secret: TOKEN, createLimiter: createLimits() });
+  const entrance = createEntrance({ token: TOKEN, secret: TOKEN, spent: spentInMemory() });
   const served = (port: number): Promise<ServedGateway> =>
     serveGateway({
       client,
@@ -86,7 +86,10 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
   const { url } = gateway;
   const browser: Browser = await chromium.launch({ executablePath: NAMED, chromiumSandbox: process.getuid?.() !== 0 });
   const faults: string[][] = [];
-  const link = (path = ''): string => `${url}${options.basePath ?? ''}/${path}#code=${entrance.browsers.createCode() ?? ''}`;
+  const link = async (path = ''): Promise<string> => {
+    const code = (await entrance.browsers.createCode()) ?? '';
+    return `${url}${options.basePath ?? ''}/${path}#code=${code}`;
+  };
   return {
     url,
     get gateway() {
@@ -99,7 +102,7 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
       const page = await context.newPage();
       const seen = watch(page, url);
       faults.push(seen);
-      await page.goto(link(path));
+      await page.goto(await link(path));
       await page.locator('.frame').waitFor();
       return { page, context, faults: seen };
     },

@@ -253,7 +253,7 @@ pageTest('the first view takes at most 150 KB, and asks nobody but its gateway',
   await (await context.newCDPSession(fresh)).send('Network.clearBrowserCache');
   const requests: Request[] = [];
   fresh.on('requestfinished', (request) => requests.push(request));
-  await fresh.goto(stand.link());
+  await fresh.goto(await stand.link());
   await fresh.getByLabel('First message').waitFor();
   const files = requests.filter((request) => ['document', 'script', 'stylesheet', 'font', 'image'].includes(request.resourceType()));
   const sizes = await Promise.all(files.map(async (request) => (await request.sizes()).responseBodySize));

@@ -56,7 +56,7 @@ pageTest('hostile contents are shown harmlessly: in answers, tools, questions, t
 });
 
 pageTest('a link lets in once; without one the page says how to get in, and signing out ends it', async () => {
-  const link = stand.link();
+  const link = await stand.link();
   const { page, context } = await stand.open();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Perdura' }).waitFor();

@@ -896,40 +896,74 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
 
     describe('pins', () => {
       const pin = (tool: string, text: string, server = 'acme'): ToolPin => ({ server, tool, hash: `hash of ${text}`, text });
-      const sorted = async (from: Store, key: AgentKey) => (await from.pins.list(key)).map(({ tool, text }) => `${tool}: ${text}`).sort();
+      const shown = (pins: readonly ToolPin[]): string[] => pins.map(({ tool, text }) => `${tool}: ${text}`).sort();
+      const accepted = async (from: Store, key: AgentKey) => shown((await from.pins.list(key)).accepted);
+      const waiting = async (from: Store, key: AgentKey) => shown((await from.pins.list(key)).waiting);
 
-      test('the first sight of a tool stays, whoever sees it again', async () => {
+      test('a server is accepted with the tools that it has at first, whoever sees others later', async () => {
         const key = anAgent();
-        expect(await store.pins.list(key)).toEqual([]);
-        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
-        await open().pins.pin(key, [pin('a', 'second'), pin('c', 'first')]);
-        await store.pins.pin(key, []);
-        expect(await sorted(open(), key)).toEqual(['a: first', 'b: first', 'c: first']);
+        expect(await store.pins.list(key)).toEqual({ accepted: [], waiting: [], servers: [] });
+        await store.pins.acceptServer(key, 'acme', [pin('a', 'first'), pin('b', 'first'), pin('a', 'again')]);
+        await open().pins.acceptServer(key, 'acme', [pin('a', 'second'), pin('c', 'first')]);
+        expect(await accepted(open(), key)).toEqual(['a: first', 'b: first']);
+        await store.pins.acceptServer(key, 'other', [pin('c', 'first', 'other')]);
+        expect(await accepted(open(), key)).toEqual(['a: first', 'b: first', 'c: first']);
+        expect((await store.pins.list(key)).servers.toSorted()).toEqual(['acme', 'other']);
+      });
+
+      test('also one that has no tools at first', async () => {
+        const key = anAgent();
+        await store.pins.acceptServer(key, 'acme', []);
+        await open().pins.acceptServer(key, 'acme', [pin('a', 'later')]);
+        expect(await open().pins.list(key)).toEqual({ accepted: [], waiting: [], servers: ['acme'] });
       });
 
       test('what a person accepts stands in its place, and stays there', async () => {
         const key = anAgent();
-        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
+        await store.pins.acceptServer(key, 'acme', [pin('a', 'first'), pin('b', 'first')]);
+        await store.pins.wait(key, 'acme', [pin('a', 'second'), pin('new', 'first'), pin('more', 'first')]);
+        expect(await accepted(open(), key)).toEqual(['a: first', 'b: first']);
         await store.pins.accept(key, [pin('a', 'second'), pin('new', 'first')]);
         await store.pins.accept(key, []);
-        await open().pins.pin(key, [pin('a', 'first')]);
-        expect(await sorted(store, key)).toEqual(['a: second', 'b: first', 'new: first']);
+        await open().pins.acceptServer(key, 'acme', [pin('a', 'first')]);
+        expect(await accepted(store, key)).toEqual(['a: second', 'b: first', 'new: first']);
+        expect(await waiting(store, key)).toEqual(['more: first']);
+      });
+
+      test('what waits of a server is what it had last, and accepts no server', async () => {
+        const key = anAgent();
+        await store.pins.wait(key, 'acme', [pin('a', 'first'), pin('b', 'first')]);
+        await store.pins.wait(key, 'other', [pin('c', 'first', 'other')]);
+        await open().pins.wait(key, 'acme', [pin('b', 'second')]);
+        expect(await waiting(open(), key)).toEqual(['b: second', 'c: first']);
+        expect(await store.pins.list(key)).toMatchObject({ accepted: [], servers: [] });
+        await store.pins.wait(key, 'acme', []);
+        await store.pins.acceptServer(key, 'other', []);
+        expect(await store.pins.list(key)).toEqual({ accepted: [], waiting: [], servers: ['other'] });
       });
 
       test('names of any characters are kept apart, and agents too', async () => {
         const key = anAgent();
         const strange = [pin('b', '1', 'a/'), pin('/b', '2', 'a'), pin('__proto__', '3'), pin('🦑 \n"', '4'), pin('', '5', '')];
-        await store.pins.pin(key, strange);
-        expect(new Set(await store.pins.list(key))).toEqual(new Set(strange));
-        expect(await store.pins.list(anAgent())).toEqual([]);
+        for (const one of strange) await store.pins.acceptServer(key, one.server, [one]);
+        await store.pins.accept(key, strange);
+        const { accepted: known, servers } = await store.pins.list(key);
+        expect([new Set(known), new Set(servers)]).toEqual([new Set(strange), new Set(strange.map(({ server }) => server))]);
+        expect((await store.pins.list(anAgent())).accepted).toEqual([]);
       });
 
-      test('two that pin at once agree', async () => {
+      test('of two that accept a server at once one does, with all that it has seen', async () => {
         const key = anAgent();
         const other = open();
-        await Promise.all([store.pins.pin(key, [pin('a', 'one')]), other.pins.pin(key, [pin('a', 'other')])]);
+        await Promise.all([
+          store.pins.acceptServer(key, 'acme', [pin('a', 'one'), pin('b', 'one')]),
+          other.pins.acceptServer(key, 'acme', [pin('a', 'other'), pin('c', 'other')]),
+        ]);
         expect(await store.pins.list(key)).toEqual(await other.pins.list(key));
-        expect(await store.pins.list(key)).toHaveLength(1);
+        expect([
+          ['a: one', 'b: one'],
+          ['a: other', 'c: other'],
+        ]).toContainEqual(await accepted(store, key));
       });
     });
 

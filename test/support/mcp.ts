@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { JsonValue } from '../../src/records/message.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../../src/tools/mcp/server-config.js';
-import { createServerTools, type ServerTools, type ServerToolsOptions } from '../../src/tools/mcp/server-tools.js';
+import { createServerTools, type AcceptedTools, type ServerTools, type ServerToolsOptions } from '../../src/tools/mcp/server-tools.js';
 import type { Tool, ToolResult } from '../../src/tools/tool.js';
-import type { AgentKey, Pins, ToolPin } from '../../src/stores/store.js';
+import type { Collection, Place } from '../../src/stores/collections/collection.js';
+import { createPins } from '../../src/stores/collections/pins.js';
+import type { AgentKey, Pins } from '../../src/stores/store.js';
 import { toolContext } from '../tools/tool-context.js';
 import { timeoutSignal } from '../../src/platform/promises.js';
 
@@ -46,22 +48,26 @@ export function serversOf(mcpServers: object, folder = tmpdir()): readonly McpSe
   return toServers(mcpConfigSchema.parse({ mcpServers }), folder);
 }
 
-/** Pins in memory, by the contract of `test/stores/contract.ts`. */
+/** Pins in memory: the real ones, over one list for each agent. */
 export function pinsInMemory(): Pins {
-  const kept = new Map<string, ToolPin>();
-  const fieldOf = ({ namespace, agent }: AgentKey, { server, tool }: ToolPin): string => JSON.stringify([namespace, agent, server, tool]);
-  const of = (key: AgentKey) => [...kept].filter(([field]) => field.startsWith(JSON.stringify([key.namespace, key.agent]).slice(0, -1)));
-  return {
-    list: (key) => Promise.resolve(of(key).map(([, pin]) => pin)),
-    pin: (key, pins) => {
-      for (const pin of pins) if (!kept.has(fieldOf(key, pin))) kept.set(fieldOf(key, pin), pin);
-      return Promise.resolve();
-    },
-    accept: (key, pins) => {
-      for (const pin of pins) kept.set(fieldOf(key, pin), pin);
-      return Promise.resolve();
-    },
-  };
+  const lists = new Map<string, readonly object[]>();
+  return createPins(<Item extends object>(place: Place): Collection<Item> => {
+    const { namespace, agent } = place.key as AgentKey;
+    const name = JSON.stringify([namespace, agent]);
+    const items = (): readonly Item[] => (lists.get(name) ?? []) as readonly Item[];
+    return {
+      read: () => Promise.resolve({ items: items(), skipped: 0 }),
+      change: async (_attempt, decide) => void lists.set(name, (await decide(items(), [])) ?? items()),
+    };
+  });
+}
+
+export const AGENT = { namespace: 'default', agent: 'ada' } as const;
+
+interface OfferWanted {
+  readonly patienceMs?: number;
+  readonly turn?: string;
+  readonly taken?: readonly string[];
 }
 
 export interface Bench {
@@ -69,11 +75,9 @@ export interface Bench {
   readonly pins: Pins;
   /** What was logged. */
   readonly lines: readonly string[];
-  /** The tools of an agent with these servers. */
-  tools(
-    mcpServers: object,
-    how?: { readonly patienceMs?: number; readonly turn?: string; readonly taken?: readonly string[] },
-  ): Promise<readonly Tool[]>;
+  /** The tools of an agent with these servers, and what waits. */
+  offer(mcpServers: object, how?: OfferWanted): Promise<AcceptedTools>;
+  tools(mcpServers: object, how?: OfferWanted): Promise<readonly Tool[]>;
   close(): Promise<void>;
 }
 
@@ -81,12 +85,14 @@ export function aBench(given: Partial<ServerToolsOptions> = {}): Bench {
   const pins = given.pins ?? pinsInMemory();
   const lines: string[] = [];
   const serverTools = createServerTools({ variables: process.env, version: '0.0.0', log: (line) => lines.push(line), ...given, pins });
+  const offer: Bench['offer'] = (mcpServers, { patienceMs = 8_000, taken = [], ...how } = {}) =>
+    serverTools.of({ ...AGENT, servers: serversOf(mcpServers), taken }, { patienceMs, ...how });
   return {
     serverTools,
     pins,
     lines,
-    tools: (mcpServers, { patienceMs = 8_000, taken = [], ...how } = {}) =>
-      serverTools.of({ namespace: 'default', agent: 'ada', servers: serversOf(mcpServers), taken }, { patienceMs, ...how }),
+    offer,
+    tools: async (mcpServers, how) => (await offer(mcpServers, how)).tools,
     close: () => serverTools.close(),
   };
 }

@@ -1,8 +1,9 @@
 /** Two tenants and the operator before one gateway: who presents `acme` or `globex` is that tenant, with the role behind it. */
+import { randomUUID } from 'node:crypto';
 import { createGateway } from '../../src/gateway/app.js';
 import { createEntrance, type Authenticate } from '../../src/gateway/access/entrance.js';
-import { createLimits } from '../../src/gateway/access/limits.js';
 import type { Role } from '../../src/gateway/access/principal.js';
+import type { GivenAway, SpentRecord } from '../../src/gateway/access/spent.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { timeoutSignal } from '../../src/platform/promises.js';
 import type { World } from './world.js';
@@ -19,7 +20,7 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
   const describeAgent = async (name: string, tenant?: string) =>
     (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
-  const { browsers } = createEntrance({ secret: TENANT_KEY, createLimiter: createLimits() });
+  const { browsers } = createEntrance({ secret: TENANT_KEY, spent: spentInMemory() });
   return createGateway({
     client,
     describeAgent,
@@ -29,6 +30,21 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
     agents,
     requestsPerMinute: 100_000,
   });
+}
+
+/** Used codes and sign-outs of gateways that no test starts again, by the promises of test/gateway/access/spent.test.ts. */
+export function spentInMemory(): SpentRecord {
+  const [record, spent] = [randomUUID(), new Set<string>()];
+  const isSpent = (given: GivenAway): boolean => given.record !== record || spent.has(`${given.kind} ${given.id}`);
+  return {
+    id: () => Promise.resolve(record),
+    isSpent: (given) => Promise.resolve(isSpent(given)),
+    spend: (given) => {
+      const isFirst = !isSpent(given);
+      spent.add(`${given.kind} ${given.id}`);
+      return Promise.resolve(isFirst);
+    },
+  };
 }
 
 const PATIENCE_MS = 150_000;

@@ -14,7 +14,8 @@ export type Session =
   | { readonly is: 'in'; readonly me: Me }
   /** `provider`: people can sign in elsewhere; `problem`: why a code or a cookie did not open. */
   | { readonly is: 'out'; readonly provider: boolean; readonly problem?: string }
-  | { readonly is: 'unreachable' };
+  /** `problem`: what a gateway that can be reached says. */
+  | { readonly is: 'unreachable'; readonly problem?: string };
 
 export const session = signal<Session>({ is: 'asking' });
 
@@ -35,13 +36,18 @@ export async function begin(): Promise<void> {
     session.value = { is: 'in', me: await request('get', '/v1/me') };
   } catch (error) {
     if (error instanceof RequestError && error.status === 401) await toSignIn(problem);
-    else session.value = { is: 'unreachable' };
+    else session.value = { is: 'unreachable', ...(error instanceof RequestError && error.status > 0 && { problem: error.message }) };
   }
 }
 
 export async function signOut(): Promise<void> {
-  await ask(toAddress('/auth/logout'), { method: 'POST' }).catch(() => undefined);
-  await toSignIn();
+  try {
+    await ask(toAddress('/auth/logout'), { method: 'POST' });
+    await toSignIn();
+  } catch (error) {
+    // The cookie still opens: who leaves now must know.
+    session.value = { is: 'unreachable', problem: `You are still signed in: ${describeError(error)}` };
+  }
 }
 
 export function signInAddress(): string {

@@ -140,10 +140,11 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const { secrets = createKnownSecrets() } = dependencies;
   const { activity, isRiding } = around;
   const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
-  const { offered } = await findTools(dependencies, agent, { patienceMs });
+  const { offered, waiting } = await findTools(dependencies, agent, { patienceMs });
   const tool = offered.find(({ name }) => name === input.name);
   const names = offered.map(({ name }) => name);
-  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
+  const unknown = `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.`;
+  if (!tool) return { outcome: 'rejected', text: waiting.get(input.name) ?? unknown };
 
   const check = input.person?.input === undefined ? whyNotUnasked : whyNotEdited;
   const refusal = await check(dependencies, input, agent, tool, argument);

@@ -7,20 +7,12 @@ import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import { turnId, type ParentLink } from '../../records/identity.js';
-import { byAge } from '../../records/memory/items.js';
-import { listSlots } from '../../records/slots.js';
+import { type ParentLink } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOther } from '../../memory/channel/open-memory.js';
 import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
-import { withBodies } from '../../memory/bodies.js';
-import { messagesByTurn } from '../../memory/compaction/recent-turns.js';
-import { outlineTurns } from '../../memory/compaction/summary.js';
-import { redactor } from '../../memory/documents/forgetting.js';
-import { longRecord } from '../../memory/long-record.js';
-import { episodesInSight } from '../../memory/prefix.js';
 import { createRecall } from '../../memory/recall/recall.js';
 import { readEpisodes } from '../../memory/past-life.js';
 import type { ConversationKey } from '../../stores/store.js';
@@ -153,36 +145,4 @@ async function readValues({ store, key }: TraceStore, { ref, origin }: ValuesRef
 
 function withoutNulls(values: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
-}
-
-// A session's episodes: their summaries, and the messages of their turns.
-
-/** Of one answer, with room for the words around it. */
-const RECORD_CHARACTERS = 12_000;
-const OUTLINE_CHARACTERS = 6_000;
-/** Of one episode. */
-const MAX_ENTRIES = 2_000;
-
-/** Those that count, newest first; without what was forgotten since. Of a turn its messages, long texts by their ends. */
-async function readEpisodes(store: Store, key: ConversationKey, session: number): Promise<OpenEpisode[]> {
-  const [{ episodes }, cuts, tombstones] = await Promise.all([
-    store.episodes.list(key, { session }),
-    store.lives.cuts(key),
-    store.documents.forgotten(key),
-  ]);
-  const redact = redactor(tombstones, key.scope);
-  const readMessages = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
-    const found = (await store.entries.read(key, listSlots(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
-    if (turn === undefined) return outlineTurns(found, OUTLINE_CHARACTERS);
-    const entries = found.filter((entry) => entry.turn === turnId(turn));
-    const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-    return longRecord(messagesByTurn(whole), RECORD_CHARACTERS).text;
-  };
-  return episodesInSight(episodes, cuts)
-    .sort(byAge)
-    .map((episode) => ({
-      ...episode,
-      summary: redact(episode.summary),
-      read: async (turn) => redact(await readMessages(episode.slots, turn)),
-    }));
 }

@@ -12,6 +12,8 @@ export interface AgentTools {
   readonly registry: ToolRegistry;
   /** In the order that the model sees. */
   readonly offered: readonly Tool[];
+  /** Tools of servers that wait for a person, by name: why a call of one does not run. */
+  readonly waiting: ReadonlyMap<string, string>;
 }
 
 /** How long a turn waits, once, for servers that this worker has not heard of before. */
@@ -30,13 +32,21 @@ export async function findTools(
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,
 ): Promise<AgentTools> {
-  if (!serverTools || servers.length === 0) return { registry: tools, offered: tools.select(offeredNames(config, tools)) };
+  if (!serverTools || servers.length === 0) {
+    return { registry: tools, offered: tools.select(offeredNames(config, tools)), waiting: new Map() };
+  }
   const wanted = { namespace, agent: id, servers, taken: tools.names };
-  const theirs = await serverTools.of(wanted, { patienceMs, ...(turn !== undefined && { turn: `${life}/${turn}` }) });
+  const { tools: theirs, waiting } = await serverTools.of(wanted, { patienceMs, ...(turn !== undefined && { turn: `${life}/${turn}` }) });
   const registry = createToolRegistry([...tools.select(tools.names), ...theirs]);
   const prefixes = servers.map(({ name }) => serverPrefix(name));
   const named = config.tools?.flatMap((name) => expand(name, registry, prefixes));
-  return { registry, offered: registry.select(offeredNames({ tools: named, memory: config.memory }, registry)) };
+  const isNamed = (name: string): boolean =>
+    config.tools?.some((one) => one === name || prefixes.some((prefix) => one === `${prefix}*` && name.startsWith(prefix))) ?? true;
+  return {
+    registry,
+    offered: registry.select(offeredNames({ tools: named, memory: config.memory }, registry)),
+    waiting: new Map([...waiting].filter(([name]) => isNamed(name))),
+  };
 }
 
 /** `mcp__<server>__*` is all of a server that there is; a tool that a server does not have now is none. */

@@ -1,10 +1,11 @@
 /** Conversations for other programs over stdin and stdout (MCP, ACP), and the MCP servers of agents: what they offer, and whether it runs. */
 import { Readable, Writable } from 'node:stream';
-import { Argument } from 'commander';
+import { Argument, InvalidArgumentError } from 'commander';
 import { temporalConnection, variablesOf } from '../../config.js';
 import { errorMessage } from '../../platform/errors.js';
 import { ACP_PACKAGE, loadOptional, MCP_PACKAGE, packageVersion } from '../../platform/optional-package.js';
 import type { Store } from '../../stores/store.js';
+import type { ToolState } from '../../tools/mcp/server-tool.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
@@ -13,11 +14,9 @@ import { canAsk, confirm, type Person } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 
-/** `new`: no person has seen it yet, and the first worker that does pins it. */
-type ToolState = 'accepted' | 'changed' | 'new';
-
-const LOOKS = { accepted: 'green', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
+const LOOKS = { accepted: 'green', added: 'yellow', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
 const WIDTH = 100;
+const NOBODY_TO_ASK = 'nothing was accepted: no person can be asked here; --yes accepts what is shown, --hash what was looked at before';
 
 export const MCP: readonly CommandRow[] = [
   {
@@ -33,15 +32,15 @@ export const MCP: readonly CommandRow[] = [
     run: (frame, agent: string) =>
       withServers(frame, agent, ({ reports }) => {
         const servers = reports.map(toRow);
-        const hasChanges = servers.some(({ tools }) => tools.some(({ state }) => state === 'changed'));
+        const isWaiting = servers.some(({ tools }) => tools.some(({ state }) => state === 'added' || state === 'changed'));
         return Promise.resolve({
           data: { agent, servers },
           draw: ({ width = WIDTH }) => reports.flatMap((report) => renderServer(report, width)),
           notes: [
             ...(reports.length === 0 ? [`agent ${agent} has no MCP servers: they stand in mcp.json beside its agent.json`] : []),
-            ...(hasChanges ? [`what has changed does not run; perdura mcp accept ${agent} shows how, and accepts it`] : []),
+            ...(isWaiting ? [`what was added or changed is not offered; perdura mcp accept ${agent} shows how, and accepts it`] : []),
           ],
-          exitCode: reports.every(({ state }) => state.kind === 'up') ? EXIT.ok : EXIT.failed,
+          exitCode: reports.every(({ server, state }) => server === undefined || state.kind === 'up') ? EXIT.ok : EXIT.failed,
         });
       }),
   },
@@ -50,15 +49,19 @@ export const MCP: readonly CommandRow[] = [
     description: 'accept what MCP servers say about their tools now, after it was shown how it differs from before',
     args: [
       ['<agent>', 'the folder in the agents folder'],
-      ['[what]', 'a server, SERVER/TOOL, or the name of a tool; without it, all that has changed'],
+      ['[what]', 'a server, SERVER/TOOL, or the name of a tool; without it, all that was added or has changed'],
     ],
-    options: [['-y, --yes', 'without asking']],
+    options: [
+      ['-y, --yes', 'without asking'],
+      ['--hash <hash>', 'without asking, where the tool that is named has this hash, as `mcp tools -o json` shows it', readHash],
+    ],
     help: `Examples:
-  perdura mcp accept default                        all that has changed, one after the other
+  perdura mcp accept default                        all that was added or has changed, one after the other
   perdura mcp accept default github                 of one server
-  perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search`,
-    run: (frame, agent: string, what: string | undefined, { yes = false }: { readonly yes?: boolean }) =>
-      withServers(frame, agent, (servers) => accept(frame, servers, { agent, what, yes })),
+  perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search
+  perdura mcp accept default github/search --hash … in a script: what a person has looked at before, and nothing else`,
+    run: (frame, agent: string, what: string | undefined, { yes = false, hash }: AcceptOptions) =>
+      withServers(frame, agent, (servers) => accept(frame, servers, { agent, what, yes, hash })),
   },
   {
     name: 'acp',
@@ -115,31 +118,20 @@ async function serveAcp(frame: CommandFrame, { agent }: { readonly agent?: strin
   return EXIT.ok;
 }
 
-/** A tool with what its server says about it now, and whether a person has accepted that. */
-interface SeenTool extends ToolReport {
-  readonly state: ToolState;
-  readonly now: NonNullable<ToolReport['pin']>;
-}
-
-interface SeenServer extends Omit<ServerReport, 'tools'> {
-  readonly tools: readonly SeenTool[];
-}
-
 interface AskedServers {
   readonly namespace: string;
   readonly store: Store;
-  readonly reports: readonly SeenServer[];
+  readonly reports: readonly ServerReport[];
 }
 
 /** They answer to this process as they would to a worker. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
-  const [{ agentsFolder, loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { toPin }] = await Promise.all([
+  const [{ agentsFolder, loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }] = await Promise.all([
     import('../../agents/load-agent.js'),
     import('../../extensions/user-config.js'),
     import('../../stores/open.js'),
     import('../../tools/mcp/server-tools.js'),
-    import('../../tools/mcp/server-tool.js'),
   ]);
   const user = await loadUserConfig(config.cwd);
   const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));
@@ -153,38 +145,43 @@ async function withServers(context: CliContext, agent: string, work: (servers: A
       { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined },
     );
     const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
-    const toSeen = (tool: ToolReport): SeenTool => {
-      const now = toPin(tool.live);
-      return { ...tool, now, state: tool.pin === undefined ? 'new' : tool.pin.hash === now.hash ? 'accepted' : 'changed' };
-    };
-    return await work({ namespace, store, reports: reports.map((report) => ({ ...report, tools: report.tools.map(toSeen) })) });
+    return await work({ namespace, store, reports });
   } finally {
     await store.close();
   }
+}
+
+interface AcceptOptions {
+  readonly yes?: boolean;
+  readonly hash?: string;
 }
 
 interface AcceptWanted {
   readonly agent: string;
   readonly what: string | undefined;
   readonly yes: boolean;
+  readonly hash: string | undefined;
 }
 
 /** A person looks at what a server says about its tools now, and takes it. */
 async function accept(
   { output, surroundings, globals }: CliContext,
   { namespace, store, reports }: AskedServers,
-  { agent, what, yes }: AcceptWanted,
+  { agent, what, yes, hash }: AcceptWanted,
 ): Promise<Answer> {
-  const asks = !yes && canAsk(surroundings);
+  if (hash !== undefined && (yes || what === undefined || reports.some(({ name }) => name === what)))
+    throw new CliError('--hash goes with the name of one tool, and without --yes', EXIT.usage);
+  const isAsked = !yes && hash === undefined;
+  const asks = isAsked && canAsk(surroundings);
   const isText = globals().output === 'text';
   const wanted = chooseTools(reports, what);
-  const problems = reports.flatMap(({ server, state }) =>
-    state.kind === 'down' ? [`MCP server ${toTerminalLine(server.name, 100)} does not answer: ${toTerminalLine(state.reason, 400)}`] : [],
+  const problems = reports.flatMap(({ name, state }) =>
+    state.kind === 'down' ? [`MCP server ${toTerminalLine(name, 100)} does not answer: ${toTerminalLine(state.reason, 400)}`] : [],
   );
   for (const problem of problems) output.problem(problem);
   if (wanted.length === 0) {
     const isKnown =
-      what === undefined || reports.some((report) => report.server.name === what || report.tools.some((tool) => isNamed(tool, what)));
+      what === undefined || reports.some((report) => report.name === what || report.tools.some((tool) => isNamed(tool, what)));
     if (isKnown) return { data: { agent, accepted: [], changed: [] }, notes: ['nothing has changed since it was accepted'] };
     throw new CliError(`agent ${agent} has no server or tool ${what} that answers; perdura mcp tools ${agent} lists them`, EXIT.notFound);
   }
@@ -194,39 +191,40 @@ async function accept(
     const names = [`${tool.name} as accepted`, `${tool.name} as it is now`] as const;
     const patch = createTwoFilesPatch(...names, tool.pin?.text ?? '', tool.now.text, '', '', { context: 2 });
     if (isText) for (const line of renderPatch(patch)) output.draw(line);
-    if (!yes && !asks) continue;
+    if (isAsked && !asks) continue;
     if (asks && !(await confirmed(surroundings, tool.name))) continue;
+    if (hash !== undefined && hash !== tool.now.hash) continue;
     // What was shown, whatever the server says by now.
     await store.pins.accept({ namespace, agent }, [tool.now]);
     accepted.push(tool.name);
-    if (isText) output.say(`accepted ${tool.name}: it runs from the next call on`);
+    if (isText) output.say(`accepted ${tool.name}: it is offered from the next turn on`);
   }
   const isWhole = accepted.length === wanted.length;
   return {
     data: { agent, accepted, changed: wanted.map(({ name }) => name).filter((name) => !accepted.includes(name)) },
-    problems: isWhole || yes || asks ? [] : ['nothing was accepted: no person can be asked here; --yes accepts what is shown'],
-    exitCode: isWhole ? EXIT.ok : yes || asks ? EXIT.failed : EXIT.usage,
+    problems: isWhole || yes || asks ? [] : [hash === undefined ? NOBODY_TO_ASK : 'nothing was accepted: the tool has another hash'],
+    exitCode: isWhole ? EXIT.ok : isAsked && !asks ? EXIT.usage : EXIT.failed,
   };
 }
 
-function toRow({ server, state, tools, leftOut }: SeenServer) {
+function toRow({ name: serverName, server, state, tools, leftOut }: ServerReport) {
   return {
-    server: server.name,
-    type: server.type,
+    server: serverName,
+    ...(server && { type: server.type }),
     state: state.kind,
     ...(state.kind === 'down' && { reason: state.reason }),
-    tools: tools.map((tool) => ({ name: tool.name, tool: tool.live.tool, state: tool.state, description: tool.live.description })),
+    tools: tools.map(({ name, live, state: known, now }) => ({
+      ...{ name, tool: live.tool, state: known, hash: now.hash, description: live.description },
+    })),
     leftOut: leftOut.map(({ tool, reason }) => ({ tool, reason })),
   };
 }
 
-function renderServer({ server, state, tools, leftOut }: SeenServer, width: number): StyledLine[] {
-  const place = server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
+function renderServer({ name, server, state, tools, leftOut }: ServerReport, width: number): StyledLine[] {
   const head: StyledLine = [
-    { text: toTerminalLine(server.name, 40), style: 'bold' },
-    { text: `  ${state.kind}  `, style: state.kind === 'up' ? 'green' : 'red' },
-    // As it stands in the file: with the names of variables, not with what they hold.
-    { text: toTerminalLine(place, Math.max(20, width - 50)), style: 'dim' },
+    { text: toTerminalLine(name, 40), style: 'bold' },
+    { text: server === undefined ? '  ' : `  ${state.kind}  `, style: state.kind === 'up' ? 'green' : 'red' },
+    { text: toTerminalLine(describePlace(server), Math.max(20, width - 50)), style: 'dim' },
   ];
   return [
     head,
@@ -247,18 +245,24 @@ function renderServer({ server, state, tools, leftOut }: SeenServer, width: numb
   ];
 }
 
+/** As it stands in the file: with the names of variables, not with what they hold. */
+function describePlace(server: ServerReport['server']): string {
+  if (server === undefined) return 'not named here; as a worker has seen it';
+  return server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
+}
+
 /** Some put a key into the address. */
 function withoutKeys(url: string): string {
   return url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
 }
 
-/** All that has changed, or what is named; also of a tool that no person has seen yet, when it is named. */
-function chooseTools(reports: readonly SeenServer[], what: string | undefined): SeenTool[] {
-  return reports.flatMap(({ server, tools }) =>
+/** All that was added or has changed, or what is named; also what no worker has seen yet, when it is named. */
+function chooseTools(reports: readonly ServerReport[], what: string | undefined): ToolReport[] {
+  return reports.flatMap(({ name, tools }) =>
     tools.filter((tool) => {
       const { state } = tool;
-      if (what === undefined || what === server.name) return state === 'changed';
-      return isNamed(tool, what) && state !== 'accepted';
+      if (what === undefined) return state === 'added' || state === 'changed';
+      return (what === name || isNamed(tool, what)) && state !== 'accepted';
     }),
   );
 }
@@ -281,4 +285,9 @@ async function confirmed(person: Person, name: string): Promise<boolean> {
   const answer = await confirm(person, `Accept ${name} as it is now?`);
   if (answer === undefined) throw new CliError('the rest was not accepted', EXIT.interrupted);
   return answer;
+}
+
+function readHash(hash: string): string {
+  if (/^[0-9a-f]{64}$/.test(hash)) return hash;
+  throw new InvalidArgumentError('A hash has 64 hexadecimal digits, as `perdura mcp tools -o json` shows it.');
 }

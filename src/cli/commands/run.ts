@@ -89,7 +89,7 @@ its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN
       const gateway = await startGateway(session, wanted);
       let stopListening = (): void => undefined;
       try {
-        announceGateway(session, gateway, session.config);
+        await announceGateway(session, gateway, session.config);
         if (!isLoopback(wanted.host)) {
           session.output.problem(
             `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
@@ -171,7 +171,7 @@ async function openPage(
   try {
     const temporal = await temporalConnection(config);
     const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port });
-    announceGateway({ output, surroundings, globals }, gateway, config);
+    await announceGateway({ output, surroundings, globals }, gateway, config);
     return {
       async close() {
         await gateway.close();

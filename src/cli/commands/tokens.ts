@@ -104,11 +104,19 @@ export const TOKENS: readonly CommandRow[] = [
     name: 'admin token link',
     description: 'print a link that signs one browser in, once, within a minute',
     options: [['--url <url>', 'where the gateway is (default: http://127.0.0.1:7280)', readUrl]],
-    async run({ config }, { url }: { readonly url?: string }): Promise<Answer> {
-      const { createLink, openEntrance } = await import('../gateway/serve.js');
-      const { browsers } = await openEntrance(config());
-      const link = createLink(url ?? 'http://127.0.0.1:7280', browsers);
-      if (link !== undefined) return { data: { link }, text: link };
+    async run({ config, output }, { url }: { readonly url?: string }): Promise<Answer> {
+      const { createLink, GATEWAY_URL, openCounts, openEntrance } = await import('../gateway/serve.js');
+      const log = (line: string): void => output.problem(line);
+      const counts = await openCounts(config(), log);
+      try {
+        const { browsers } = await openEntrance(config(), { log, ...(counts && { sharedCounts: counts.shared }) });
+        const link = await createLink(url ?? GATEWAY_URL, browsers).catch((cause: unknown) => {
+          throw new CliError(errorMessage(cause), EXIT.unreachable, { cause });
+        });
+        if (link !== undefined) return { data: { link }, text: link };
+      } finally {
+        await counts?.close();
+      }
       throw new CliError(
         'PERDURA_AUTH is set and PERDURA_GATEWAY_TOKEN is not: only its tokens and users open, and they need no link',
         EXIT.usage,

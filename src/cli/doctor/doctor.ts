@@ -1,5 +1,5 @@
 /** `perdura doctor`: whether everything that is needed is there, and how to fix what is not. Changes nothing that stays. */
-import { agentsFolder } from '../../agents/load-agent.js';
+import { agentNames, agentsFolder } from '../../agents/load-agent.js';
 import {
   checkAgents,
   checkCircuits,
@@ -21,21 +21,25 @@ import {
 import { checkServer } from './temporal.js';
 import type { Answer, CommandFrame } from '../session/command.js';
 import { EXIT } from '../terminal/exit.js';
-import { describeSettings, loadMachine, secretsOf, variablesOf, type Config } from '../../config.js';
+import { describeSettings, loadMachine, secretsOf, temporalConnection, variablesOf, type Config } from '../../config.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
 import { errorMessage } from '../../platform/errors.js';
 import { installCommand, isInstalled, describeNeeds, OIDC_PACKAGES } from '../../platform/optional-package.js';
+import { openStore } from '../../stores/open.js';
+import type { Store } from '../../stores/store.js';
+import { toolName } from '../../tools/mcp/server-tool.js';
 
 /** `report`: to be shown to others. */
 export async function doctor({ config: load }: CommandFrame, { report = false }: { readonly report?: boolean }): Promise<Answer> {
   const config = load();
   // Alone, since it measures time.
   const server = await checkServer(config);
-  const [store, provider, auth, agents, workspace, disk] = await Promise.all([
+  const [store, provider, auth, agents, waiting, workspace, disk] = await Promise.all([
     checkStore(config),
     checkProvider(config),
     checkAuth(config),
     checkAgents(agentsFolder(config), variablesOf(config), config),
+    checkWaitingTools(config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);
@@ -49,6 +53,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
       ...auth,
       ...checkCircuits(config.cwd, Date.now()),
       ...agents,
+      ...waiting,
       workspace,
       disk,
     ],
@@ -96,6 +101,29 @@ export async function checkAuth(
   }
 }
 
+/** Tools of MCP servers that wait for a person, as workers saw them last. Nothing where the store does not tell: that is a finding itself. */
+async function checkWaitingTools(config: Config): Promise<Finding[]> {
+  let store: Store | undefined;
+  try {
+    const { namespace } = await temporalConnection(config);
+    store = openStore(config, { log: () => undefined });
+    const found: Finding[] = [];
+    for (const agent of await agentNames(config)) {
+      const { waiting } = await store.pins.list({ namespace, agent });
+      const tools = waiting.map(({ server, tool }) => toolName(server, tool));
+      if (tools.length === 0) continue;
+      const shown = `${tools.slice(0, 5).join(', ')}${tools.length > 5 ? ` and ${tools.length - 5} more` : ''}`;
+      const what = `added or changed since its servers were accepted, and not offered: ${shown}`;
+      found.push(warning(`MCP of ${agent}`, what, `perdura mcp tools ${agent}, then perdura mcp accept ${agent}`));
+    }
+    return found;
+  } catch {
+    return [];
+  } finally {
+    await store?.close();
+  }
+}
+
 /** Milliseconds for which an answer stands: however many look, it is found once. */
 const FRESH_MS = 30_000;
 
@@ -112,10 +140,11 @@ export function findingsHere(config: Config): Promise<readonly Finding[]> {
 }
 
 async function look(config: Config): Promise<readonly Finding[]> {
-  const [server, store, agents, workspace, disk] = await Promise.all([
+  const [server, store, agents, waiting, workspace, disk] = await Promise.all([
     checkServer(config, { measures: false }),
     checkStore(config),
     checkAgents(agentsFolder(config), variablesOf(config), config),
+    checkWaitingTools(config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);
@@ -126,6 +155,7 @@ async function look(config: Config): Promise<readonly Finding[]> {
     ...checkSettingPackages(config),
     ...checkCircuits(config.cwd, Date.now()),
     ...agents,
+    ...waiting,
     workspace,
     disk,
   ];

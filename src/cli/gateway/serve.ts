@@ -11,17 +11,21 @@ import { secretsInFolder, secretsOf, secretVariables, variablesOf, type Config }
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
 import { createEntrance, type Browsers, type Entrance, keptToken } from '../../gateway/access/entrance.js';
-import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
+import type { SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
-import type { AgentDescription } from '../../gateway/context.js';
+import { recordSpentInFolder, recordSpentInRedis } from '../../gateway/access/spent.js';
+import type { AgentDescription, AgentServer } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { createKnownSecrets } from '../../platform/known-secrets.js';
 import { packageVersion } from '../../platform/optional-package.js';
 import { formatQuantity } from '../../records/time.js';
 import { qualifiedScope } from '../../records/identity.js';
-import type { Store } from '../../stores/store.js';
+import type { Store, ToolPin } from '../../stores/store.js';
 import { toServerTool } from '../../tools/mcp/server-tool.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
+
+/** Where a gateway is that nothing else is said of. */
+export const GATEWAY_URL = 'http://127.0.0.1:7280';
 
 export interface ServeWanted {
   readonly host: string;
@@ -107,39 +111,47 @@ export async function startGateway(
   };
 }
 
-/** A token that lasts is shown on a screen, and never written where output is stored. */
-export function announceGateway(
+/** A token that lasts, and a link, are shown on a screen, and never written where output is stored: there it names the command for a link. */
+export async function announceGateway(
   { output, surroundings, globals }: Pick<CommandSession, 'output' | 'surroundings' | 'globals'>,
   { url, entrance: { token, auth, browsers } }: RunningGateway,
   { authFile }: Config,
-): void {
-  const link = createLink(url, browsers);
+): Promise<void> {
+  const isText = globals.output === 'text';
+  const isScreen = (isText ? surroundings.stderr : surroundings.stdout).isTTY === true;
+  const linkCommand = `perdura admin token link${url === GATEWAY_URL ? '' : ` --url ${url}`}`;
+  // Where none can be made, the log has said why.
+  const link = isScreen && token ? await createLink(url, browsers).catch(() => undefined) : undefined;
   const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
-  if (globals.output !== 'text') {
+  if (!isText) {
     const names = { ...(token && { token: token.where }), ...(authFile !== undefined && { auth: authFile }) };
-    output.line(toTerminalJson({ url, ...names, ...(link !== undefined && { link }), ...(signIn !== undefined && { signIn }) }));
+    const enter = link !== undefined ? { link } : token && { linkCommand };
+    output.line(toTerminalJson({ url, ...names, ...enter, ...(signIn !== undefined && { signIn }) }));
     return;
   }
-  const isScreen = surroundings.stderr.isTTY === true;
   const lines = [
     `serving ${url}`,
     ...(token?.from === 'file' ? [...(isScreen ? [`token   ${token.token}`] : []), `token   kept in ${token.where}`] : []),
     ...(token?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
     ...(authFile === undefined ? [] : [`tokens  of PERDURA_AUTH: ${authFile}`]),
     ...(signIn === undefined ? [] : [`sign in ${signIn}`]),
-    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura admin token link` prints another']),
+    ...(link === undefined ? [] : [`browser ${link}`, `        opens once, within a minute; \`${linkCommand}\` prints another`]),
+    ...(link !== undefined || token === undefined ? [] : [`browser \`${linkCommand}\` prints a link that lets one browser in`]),
   ];
   output.say(lines.join('\n'));
 }
 
-/** Where gateways of one store count together. One that does not answer refuses no request: each gateway counts alone then. */
-async function openCounts(
+/**
+ * Where gateways of one store count together, and write down which codes were used and who has signed out. While it does not answer, each of
+ * them counts alone, and no browser comes in.
+ */
+export async function openCounts(
   { redisUrl, taskQueue }: Config,
   log: (line: string) => void,
 ): Promise<{ readonly shared: SharedCounts; readonly close: () => Promise<void> } | undefined> {
   if (redisUrl === undefined) return undefined;
   const { openRedisLink } = await import('../../stores/redis/link.js');
-  const { redis, close } = openRedisLink({ url: redisUrl, commandTimeoutMs: 500, log });
+  const { redis, close } = openRedisLink({ url: redisUrl, commandTimeoutMs: 2_000, log });
   redis.connect().catch(() => undefined);
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
 }
@@ -175,19 +187,17 @@ async function describeAgent(
   const registry = createToolRegistry([...builtinToolsWith(toolSettings(config, folder)), ...userTools]);
   const wanted = agent.config.tools?.filter((one) => registry.find(one) !== undefined);
   const named = new Set(userTools.map((tool) => tool.name));
-  const pins = await (await store()).pins.list({ namespace, agent: name }).catch(() => []);
-  const servers = agent.servers.map((server) => {
-    const accepted = pins.filter((pin) => pin.server === server.name);
-    return {
-      ...shownServer(server),
-      pins: accepted.map((pin) => ({
-        tool: pin.tool,
-        hash: pin.hash,
-        description: toServerTool(pin)?.description ?? null,
-        inputSchema: toServerTool(pin)?.inputSchema ?? null,
-      })),
-    };
-  });
+  const pins = await (await store()).pins.list({ namespace, agent: name }).catch(() => undefined);
+  const shown = (of: McpServer, some: readonly ToolPin[] = []): AgentServer['pins'] =>
+    some.flatMap((pin) => {
+      const { description = null, inputSchema = null } = toServerTool(pin) ?? {};
+      return pin.server === of.name ? [{ tool: pin.tool, hash: pin.hash, description, inputSchema }] : [];
+    });
+  const servers = agent.servers.map((server) => ({
+    ...shownServer(server),
+    pins: shown(server, pins?.accepted),
+    waiting: shown(server, pins?.waiting),
+  }));
   return {
     name,
     config: agent.config,
@@ -242,7 +252,7 @@ export async function openEntrance(config: Config, { sharedCounts, log = () => u
   const entrance = createEntrance({
     secret,
     variables,
-    createLimiter: createLimits(sharedCounts),
+    spent: sharedCounts ? recordSpentInRedis(sharedCounts, log) : recordSpentInFolder(join(config.cwd, '.perdura', 'spent'), log),
     log,
     ...(token !== undefined && { token: token.token }),
     ...(source !== undefined && { auth: source }),
@@ -289,8 +299,8 @@ async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record
  * A link that lets a browser in: its code opens once, within a minute, and stands where no server and no log sees it. Undefined where the
  * gateway's token does not open.
  */
-export function createLink(served: string, browsers: Browsers): string | undefined {
-  const code = browsers.createCode();
+export async function createLink(served: string, browsers: Browsers): Promise<string | undefined> {
+  const code = await browsers.createCode();
   if (code === undefined) return undefined;
   const url = new URL(served);
   // "All addresses" is none that a browser can open.

@@ -68,8 +68,8 @@ const oidc = z.strictObject({
   scope: z.string().min(1).max(500).default('openid'),
 });
 
-/** Node's timers count no further than 24 days: for so long a gateway remembers who has signed out. */
-export const MAX_SESSION_HOURS = 480;
+/** Sign-outs are written down for so long. */
+const MAX_SESSION_HOURS = 480;
 
 const session = z.strictObject({
   /** The environment variable whose value seals cookies: all gateways need the same. */

@@ -6,7 +6,7 @@ import { hasBody } from '../core/read-body.js';
 import { GatewayError } from '../core/errors.js';
 import type { Browsers, OpenedSession, Authenticate } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
-import { createAdmission, noLonger, type Principal } from './principal.js';
+import { createAdmission, type Principal } from './principal.js';
 import { toNetwork } from './proxies.js';
 import { SIGN_IN_SECONDS } from './sign-in.js';
 
@@ -59,7 +59,7 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
       // In a server that is not Node's an answer counts until it begins.
       if (outgoing?.once === undefined) close();
     }
-    if (watch.signal.aborted) throw noLonger();
+    watch.signal.throwIfAborted();
   };
 }
 

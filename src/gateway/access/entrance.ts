@@ -6,17 +6,17 @@ import { randomBytes, createHash, timingSafeEqual } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { hashOf, idOf, isExpired, MAX_SESSION_HOURS, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
-import type { CreateLimiter } from './limits.js';
+import { hashOf, idOf, isExpired, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
 import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Principal } from './principal.js';
 import { createSeal, type Seal, createSignIn, type SignIn } from './sign-in.js';
+import type { GivenAway, SpentRecord } from './spent.js';
 import { errorCode } from '../../platform/errors.js';
 
-/** How browsers come in. */
+/** How browsers come in. What needs the record of used codes and sign-outs throws what HTTP answers with 503, while that is away. */
 export interface Browsers {
   /** For a link that is given to the person who has started the gateway; undefined where its token does not open. */
-  createCode(): string | undefined;
+  createCode(): Promise<string | undefined>;
   /** A code opens once. Undefined: it is wrong, used or too old. */
   exchange(code: string): Promise<OpenedSession | undefined>;
   /** The principal of a cookie; undefined where it opens nothing, or no longer. */
@@ -51,7 +51,8 @@ export interface EntranceOptions {
   readonly secret: string;
   /** Environment variables, for secrets that the file names. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
-  readonly createLimiter: CreateLimiter;
+  /** Codes that were used and sessions that were signed out. The same in all gateways of one installation. */
+  readonly spent: SpentRecord;
   /** Given a line for people when something is wrong with the auth file or its providers. */
   readonly log?: (line: string) => void;
 }
@@ -60,9 +61,10 @@ export interface EntranceOptions {
 const CODE_SECONDS = 60;
 const NO_FILE: AuthFile = { tokens: [], session: { hours: 12 } };
 
-const codeSchema = z.strictObject({ nonce: z.string(), token: z.string() });
+const codeSchema = z.strictObject({ nonce: z.string(), record: z.string(), token: z.string() });
 const sessionSchema = z.strictObject({
   sid: z.string(),
+  record: z.string(),
   by: z.union([
     z.strictObject({ token: z.string() }),
     z.strictObject({
@@ -77,13 +79,11 @@ const sessionSchema = z.strictObject({
 type SessionContent = z.output<typeof sessionSchema>;
 
 /** Who may come in: by one token, by tokens and identity providers of an auth file, and by the cookies of browsers. */
-export function createEntrance({ token, auth, secret, variables = {}, createLimiter, log = () => undefined }: EntranceOptions): Entrance {
+export function createEntrance({ token, auth, secret, variables = {}, spent, log = () => undefined }: EntranceOptions): Entrance {
   const file = (): Promise<AuthFile> => auth?.current() ?? Promise.resolve(NO_FILE);
   const ownHash = token === undefined ? undefined : hashOf(token);
   const codes = createSeal(secret, 'code');
   const sessions = createSeal(secret, 'session');
-  const usedCodes = createLimiter('code', 1, CODE_SECONDS);
-  const endedSessions = createLimiter('signed-out', 1, MAX_SESSION_HOURS * 3600);
   const findVerifier = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
   const findSignIn = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
 
@@ -109,11 +109,14 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   };
   const open = async (by: SessionContent['by'], principal: Principal): Promise<OpenedSession> => {
     const seconds = Math.round((await file()).session.hours * 3600);
-    return {
-      cookie: sessions.close({ sid: randomBytes(12).toString('base64url'), by } satisfies SessionContent, seconds),
-      seconds,
-      principal,
-    };
+    const content: SessionContent = { sid: randomBytes(12).toString('base64url'), record: await spent.id(), by };
+    return { cookie: sessions.close(content, seconds), seconds, principal };
+  };
+  const readSession = (cookie: string): { readonly by: SessionContent['by']; readonly given: GivenAway } | undefined => {
+    const opened = sessions.open(cookie);
+    const { success, data } = sessionSchema.safeParse(opened?.content);
+    if (opened === undefined || !success) return undefined;
+    return { by: data.by, given: { kind: 'session', id: data.sid, record: data.record, until: opened.until } };
   };
 
   return {
@@ -126,24 +129,28 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
       return await byHash(hashOf(presented));
     },
     browsers: {
-      createCode() {
+      async createCode() {
         if (ownHash === undefined) return undefined;
-        return codes.close(
-          { nonce: randomBytes(12).toString('base64url'), token: idOf(ownHash) } satisfies z.output<typeof codeSchema>,
-          CODE_SECONDS,
-        );
+        const content: z.output<typeof codeSchema> = {
+          nonce: randomBytes(12).toString('base64url'),
+          record: await spent.id(),
+          token: idOf(ownHash),
+        };
+        return codes.close(content, CODE_SECONDS);
       },
       async exchange(code) {
-        const opened = codeSchema.safeParse(codes.open(code));
-        if (!opened.success || !(await usedCodes.isTaken(opened.data.nonce))) return undefined;
-        const principal = await byId(opened.data.token);
-        return principal === undefined ? undefined : await open({ token: opened.data.token }, principal);
+        const opened = codes.open(code);
+        const { success, data } = codeSchema.safeParse(opened?.content);
+        if (opened === undefined || !success) return undefined;
+        const { nonce: id, record, token: by } = data;
+        if (!(await spent.spend({ kind: 'code', id, record, until: opened.until }))) return undefined;
+        const principal = await byId(by);
+        return principal === undefined ? undefined : await open({ token: by }, principal);
       },
       async principalOf(cookie) {
-        const opened = sessionSchema.safeParse(sessions.open(cookie));
-        if (!opened.success) return undefined;
-        const { sid, by } = opened.data;
-        if (await endedSessions.has(sid)) return undefined;
+        const read = readSession(cookie);
+        if (read === undefined || (await spent.isSpent(read.given))) return undefined;
+        const { by } = read;
         // Looked up again each time: one of a token that was revoked opens nothing.
         if ('token' in by) return await byId(by.token);
         const { jwt, oidc } = await file();
@@ -151,8 +158,8 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
         return oidc !== undefined && jwt?.issuer === issuer ? principal : undefined;
       },
       async end(cookie) {
-        const opened = sessionSchema.safeParse(sessions.open(cookie));
-        if (opened.success) await endedSessions.isTaken(opened.data.sid);
+        const read = readSession(cookie);
+        if (read !== undefined) await spent.spend(read.given);
       },
       signIn: async () => findSignIn(await file()),
       async openSession(principal) {

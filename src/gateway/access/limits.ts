@@ -15,10 +15,6 @@ export interface SharedCounts {
 export interface Limiter {
   /** One more. Throws 429, with the time to wait, where that is too many. */
   take(key: string): Promise<void>;
-  /** One more; false where that is too many. */
-  isTaken(key: string): Promise<boolean>;
-  /** Whether there was any, without counting one. */
-  has(key: string): Promise<boolean>;
 }
 
 /** Makes a limit: so many points in so many seconds, counted by key. */
@@ -41,23 +37,21 @@ export function createLimits(shared?: SharedCounts): CreateLimiter {
             rejectIfRedisNotReady: true,
             insuranceLimiter: memory,
           });
-    const wait = async (key: string): Promise<number | undefined> => {
-      try {
-        await limiter.consume(shortened(key));
-        return undefined;
-      } catch (error) {
-        if (!(error instanceof RateLimiterRes)) throw error;
-        return Math.max(1, Math.ceil(error.msBeforeNext / 1000));
-      }
-    };
     return {
       async take(key) {
-        const retryAfter = await wait(key);
-        if (retryAfter === undefined) return;
-        throw new GatewayError({ status: 429, type: 'too-many-requests', message: `too many requests: wait ${retryAfter} s`, retryAfter });
+        try {
+          await limiter.consume(shortened(key));
+        } catch (error) {
+          if (!(error instanceof RateLimiterRes)) throw error;
+          const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000));
+          throw new GatewayError({
+            status: 429,
+            type: 'too-many-requests',
+            message: `too many requests: wait ${retryAfter} s`,
+            retryAfter,
+          });
+        }
       },
-      isTaken: async (key) => (await wait(key)) === undefined,
-      has: async (key) => (await limiter.get(shortened(key))) !== null,
     };
   };
 }

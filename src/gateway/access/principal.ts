@@ -1,5 +1,6 @@
 /** The person or program that sends a request, its rights, and whether it still has them. */
 import { GatewayError, toProblem } from '../core/errors.js';
+import { RECORD_AWAY } from './spent.js';
 
 /** From the least rights to all. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
@@ -53,23 +54,28 @@ export function createAdmission(
   again: () => Promise<Principal | undefined>,
   everyMs: number = LOOK_AGAIN_MS,
 ): Admission {
-  const isStill = async (): Promise<boolean> => {
-    try {
-      const now = await again();
-      return now !== undefined && rightsOf(now) === rightsOf(principal);
-    } catch (error) {
-      // A provider that does not answer has revoked nothing.
-      return toProblem(error).status >= 500;
-    }
-  };
   return {
     watch() {
       const ended = new AbortController();
+      let unanswered = 0;
+      const whyNoLonger = async (): Promise<unknown> => {
+        try {
+          const now = await again();
+          unanswered = 0;
+          return now !== undefined && rightsOf(now) === rightsOf(principal) ? undefined : noLonger();
+        } catch (error) {
+          const { status, type } = toProblem(error);
+          if (status < 500) return noLonger();
+          // A provider that does not answer has revoked nothing. The record of sign-outs may have one: it is asked twice.
+          unanswered += type === RECORD_AWAY ? 1 : 0;
+          return unanswered > 1 ? error : undefined;
+        }
+      };
       const timer = setInterval(() => {
-        void isStill().then((still) => {
-          if (still) return;
+        void whyNoLonger().then((why) => {
+          if (why === undefined) return;
           clearInterval(timer);
-          ended.abort(noLonger());
+          ended.abort(why);
         });
       }, everyMs);
       timer.unref();
@@ -83,7 +89,7 @@ function rightsOf({ tenant, role, scopes }: Principal): string {
 }
 
 /** The error with which a stream ends. */
-export function noLonger(): GatewayError {
+function noLonger(): GatewayError {
   return new GatewayError({
     status: 401,
     type: 'unauthorized',

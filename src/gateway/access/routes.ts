@@ -39,7 +39,7 @@ export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }:
     const opened = await browsers.exchange(body.data.code);
     if (opened === undefined) {
       await wrong.take(toNetwork(context.get('seen').address));
-      const message = 'this code opens nothing: it opens once, within a minute; `perdura serve` prints another when it starts';
+      const message = 'this code opens nothing: it opens once, within a minute; `perdura admin token link` prints another';
       throw new GatewayError({ status: 401, type: 'unauthorized', message });
     }
     setSessionCookie(context, opened);

@@ -77,7 +77,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
       return { location: location.href, carried: seal.close(carried, SIGN_IN_SECONDS) };
     },
     async finish(query, carried) {
-      const opened = carriedSchema.safeParse(seal.open(carried));
+      const opened = carriedSchema.safeParse(seal.open(carried)?.content);
       if (!opened.success) throw notBegun();
       const { state, nonce, verifier, callback, to } = opened.data;
       const client = await loadOpenidClient();
@@ -131,8 +131,8 @@ function isAway(error: unknown): boolean {
 export interface Seal {
   /** Makes a text of visible characters, which a cookie and a URL can carry. */
   close(content: object, seconds: number): string;
-  /** Undefined where it was not made here, or has ended. */
-  open(sealed: string): unknown;
+  /** Undefined where it was not made here, or has ended. `until`: when it ends, in epoch milliseconds. */
+  open(sealed: string): { readonly content: unknown; readonly until: number } | undefined;
 }
 
 const CIPHER = 'aes-256-gcm';
@@ -159,7 +159,7 @@ export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in'):
       try {
         const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
         const { content, until } = JSON.parse(text) as { readonly content: unknown; readonly until: number };
-        return until > Date.now() ? content : undefined;
+        return until > Date.now() ? { content, until } : undefined;
       } catch {
         return undefined;
       }

@@ -83,15 +83,20 @@ const finding = z
   .openapi('Finding');
 const anyObject = z.record(z.string(), z.unknown()) as unknown as z.ZodType<object>;
 const schema = anyObject.openapi('JsonSchema', { description: 'a JSON Schema of arguments' });
+const pin = z
+  .object({ tool: z.string(), hash: z.string(), description: z.string().nullable(), inputSchema: orNull(schema) })
+  .openapi('ServerToolPin');
 const server = z
   .object({
     name: z.string(),
     type: z.string(),
     place: z.string().openapi({ description: 'its address, or its program without the arguments' }),
     variables: z.array(z.string()).openapi({ description: 'names of headers or environment variables, without values' }),
-    pins: z
-      .array(z.object({ tool: z.string(), hash: z.string(), description: z.string().nullable(), inputSchema: orNull(schema) }))
-      .openapi({ description: 'tools as they were accepted; without a description where the pin cannot be read' }),
+    pins: z.array(pin).openapi({ description: 'tools as they were accepted; without a description where the pin cannot be read' }),
+    waiting: z
+      .array(pin)
+      .optional()
+      .openapi({ description: 'tools that were added or have changed since: not offered until a person accepts them' }),
   })
   .openapi('McpServer');
 const agent = z

@@ -15,8 +15,9 @@
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
- * The accepted tools of an agent's MCP servers are in `<dir>/pins/<agent>.jsonl`; files that wait to be used are in `<dir>/uploads/`
- * (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
+ * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; files that wait to be used
+ * are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the
+ * store gave itself.
  */
 import { constants } from 'node:fs';
 import { access, link, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';

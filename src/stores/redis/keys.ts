@@ -38,7 +38,8 @@
  *               set of the parts of the index for search (derived). `search-index:<part>` is a hash, number -> a piece of it,
  *               `pieces` how many; the next one is written beside it
  *
- * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
+ * and for what is accepted of the MCP servers of an agent, and what waits for that, `perdura:{p:<namespace>:<agent>}:pins`, a hash, server
+ * and tool -> pin.
  * Files that wait to be used are under `perdura:{u:<namespace>:<tenant>}:<what>`, each until it expires:
  *
  *   arriving:<uuid> bytes of what is being sent

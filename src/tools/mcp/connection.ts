@@ -2,9 +2,18 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
-import { createJsonDepthLimit, SHAPE_REFUSAL, createStdioTransport, MAX_BYTES, createMessageRateLimiter } from './stdio-transport.js';
+import {
+  createJsonDepthLimit,
+  createMessageRateLimiter,
+  createStdioTransport,
+  loadSdk,
+  MAX_BYTES,
+  SHAPE_REFUSAL,
+  type Client,
+  type Sdk,
+  type Transport,
+} from './stdio-transport.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {

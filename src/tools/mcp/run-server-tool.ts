@@ -7,7 +7,7 @@ import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
 import type { ToolPin } from '../../stores/store.js';
-import { toPin, type ServerTool } from './server-tool.js';
+import { toPin, type ServerTool, type ToolState } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -70,15 +70,20 @@ function findRefusal({ name, agent, link, accepted, pin }: OfferedTool): string 
   if (listing === undefined) return undefined;
   const { server, tool } = accepted;
   const live = listing.tools.find((one) => one.tool === tool);
-  if (live === undefined) {
-    const now = listing.tools.map((one) => one.tool).join(', ');
-    return `The MCP server ${server} has no tool ${tool} any more. It has now: ${now.slice(0, 2_000) || 'none'}.`;
-  }
-  if (toPin(live).hash === pin.hash) return undefined;
+  // What it has in its place is not named: no person has seen those names.
+  if (live === undefined) return `The MCP server ${server} has no tool ${tool} any more.`;
+  return toPin(live).hash === pin.hash ? undefined : describeWaiting({ name, agent, server }, 'changed');
+}
+
+/** With our name for the tool alone: a server could write anything into its own, for a model to obey or for a person to paste. */
+export function describeWaiting(
+  { name, agent, server }: Pick<OfferedTool, 'name' | 'agent'> & { readonly server: string },
+  state: ToolState,
+): string {
+  const what = state === 'changed' ? 'changed what it says about its tool' : 'added the tool';
   return (
-    `The MCP server ${server} has changed what it says about its tool ${tool} since that was accepted, so the tool does not run. ` +
-    // Our name for it, since a server could write anything into its name for a person to paste.
-    `A person can look at the change and accept it: perdura mcp accept ${agent} ${name}`
+    `The MCP server ${server} has ${what} ${name} since it was accepted, so the tool does not run. ` +
+    `A person can look at it and accept it: perdura mcp accept ${agent} ${name}`
   );
 }
 

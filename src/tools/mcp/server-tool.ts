@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { listIssues } from '../result-text.js';
 import { hasHidden, withoutHidden } from '../hidden-text.js';
-import type { AgentKey, Pins, ToolPin } from '../../stores/store.js';
+import type { AgentKey, Pins, ServerPins, ToolPin } from '../../stores/store.js';
 
 export interface ServerTool {
   readonly server: string;
@@ -233,7 +233,7 @@ export function toolTable<T extends Named>(tools: readonly T[], taken: ReadonlyS
   return { byName, refused };
 }
 
-// What has been accepted of each server's tools (S34): a tool whose words have changed since does not run.
+// What has been accepted of each server's tools (S34): one that is new since, or whose words have changed, is not offered and does not run.
 
 const accepted = z.object({
   description: z.string(),
@@ -258,20 +258,52 @@ export function toServerTool({ server, tool, hash, text }: ToolPin): ServerTool 
   }
 }
 
-/** All pins of an agent, by server and tool. What is seen for the first time is pinned as it is. */
-export async function loadPins(store: Pins, key: AgentKey, live: readonly ServerTool[]): Promise<ReadonlyMap<string, ToolPin>> {
-  const known = byTool(await store.list(key));
-  const fresh = live.filter(({ server, tool }) => !known.has(pinKey(server, tool)));
-  if (fresh.length === 0) return known;
-  await store.pin(key, fresh.map(toPin));
-  // Another worker may have been first, with other words.
-  return byTool(await store.list(key));
+/** `new`: its server was not accepted yet, and is by the first worker that sees it. */
+export type ToolState = 'accepted' | 'added' | 'changed' | 'new';
+
+/** A tool as its server describes it `now`, beside what was accepted of it. */
+export interface JudgedTool {
+  readonly state: ToolState;
+  readonly now: ToolPin;
+  readonly pin?: ToolPin;
+  /** What the pin says, where it can be read. */
+  readonly accepted?: ServerTool;
 }
 
-export function pinKey(server: string, tool: string): string {
+export function createToolJudge({ accepted: pins, servers }: ServerPins): (tool: ServerTool) => JudgedTool {
+  const known = new Map(pins.map((pin) => [toKey(pin), pin]));
+  return (tool) => {
+    const now = toPin(tool);
+    const pin = known.get(toKey(tool));
+    if (pin === undefined) return { state: servers.includes(tool.server) ? 'added' : 'new', now };
+    const read = toServerTool(pin);
+    return { state: read !== undefined && pin.hash === now.hash ? 'accepted' : 'changed', now, pin, ...(read && { accepted: read }) };
+  };
+}
+
+/** What was accepted of an agent's servers. One that is seen for the first time is accepted as it is. */
+export async function readPins(store: Pins, key: AgentKey, live: ReadonlyMap<string, readonly ServerTool[]>): Promise<ServerPins> {
+  const known = await store.list(key);
+  const first = [...live].filter(([server]) => !known.servers.includes(server));
+  if (first.length === 0) return known;
+  for (const [server, tools] of first) await store.acceptServer(key, server, tools.map(toPin));
+  // Another worker may have been first, with other tools.
+  return await store.list(key);
+}
+
+/** Writes down what waits of a server, where that is not known yet: the page, the doctor and `perdura mcp accept` show it to people. */
+export async function noteWaiting(
+  store: Pins,
+  key: AgentKey,
+  { waiting: before }: ServerPins,
+  waiting: ReadonlyMap<string, readonly ToolPin[]>,
+): Promise<void> {
+  const listed = (pins: readonly ToolPin[]): string => JSON.stringify(pins.map(({ tool, hash }) => [tool, hash]).sort());
+  for (const [server, pins] of waiting) {
+    if (listed(pins) !== listed(before.filter((pin) => pin.server === server))) await store.wait(key, server, pins);
+  }
+}
+
+function toKey({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string {
   return JSON.stringify([server, tool]);
-}
-
-export function byTool(pins: readonly ToolPin[]): ReadonlyMap<string, ToolPin> {
-  return new Map(pins.map((pin) => [pinKey(pin.server, pin.tool), pin]));
 }

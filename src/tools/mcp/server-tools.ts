@@ -2,10 +2,21 @@
 import { createHash } from 'node:crypto';
 import type { Tool } from '../tool.js';
 import { createServerLink, type ServerLink, type LinkOptions, type LinkState } from './link.js';
-import type { AgentKey, Pins, ToolPin } from '../../stores/store.js';
-import { byTool, pinKey, loadPins, toServerTool, promptSize, type LeftOut, type ServerTool, toolTable } from './server-tool.js';
+import type { AgentKey, Pins, ServerPins, ToolPin } from '../../stores/store.js';
+import {
+  createToolJudge,
+  noteWaiting,
+  promptSize,
+  readPins,
+  toolName,
+  toolTable,
+  toServerTool,
+  type JudgedTool,
+  type LeftOut,
+  type ServerTool,
+} from './server-tool.js';
 import { resourceTools } from './resource-tools.js';
-import { toTool } from './run-server-tool.js';
+import { describeWaiting, toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
 import { withoutHidden } from '../hidden-text.js';
 
@@ -17,11 +28,18 @@ export interface AgentServers extends AgentKey {
 
 export interface ServerTools {
   /**
-   * Sorted by name. Waits `patienceMs` for servers that have not answered yet, and for none that has failed. With `turn`, the
-   * answer that this turn was given first, so that a prompt does not change within it.
+   * Waits `patienceMs` for servers that have not answered yet, and for none that has failed. With `turn`, the answer that this turn was
+   * given first, so that a prompt does not change within it.
    */
-  of(agent: AgentServers, how: { readonly patienceMs: number; readonly turn?: string }): Promise<readonly Tool[]>;
+  of(agent: AgentServers, how: { readonly patienceMs: number; readonly turn?: string }): Promise<AcceptedTools>;
   close(): Promise<void>;
+}
+
+export interface AcceptedTools {
+  /** Sorted by name. */
+  readonly tools: readonly Tool[];
+  /** Those that wait for a person, by name: why a call of one does not run. */
+  readonly waiting: ReadonlyMap<string, string>;
 }
 
 export interface ServerToolsOptions extends Omit<LinkOptions, 'now'> {
@@ -31,42 +49,55 @@ export interface ServerToolsOptions extends Omit<LinkOptions, 'now'> {
 
 /** A server as people are to see it. */
 export interface ServerReport {
-  readonly server: McpServer;
+  readonly name: string;
+  /** Absent: only a worker knows it, whose code names it. */
+  readonly server?: McpServer;
   readonly state: LinkState;
   readonly tools: readonly ToolReport[];
   readonly leftOut: readonly LeftOut[];
 }
 
-export interface ToolReport {
+export interface ToolReport extends JudgedTool {
   readonly name: string;
   readonly live: ServerTool;
-  readonly pin: ToolPin | undefined;
 }
 
 /** Characters of all tools of all servers of an agent. */
 const MAX_OFFERED = 512 * 1024;
 const MAX_TURNS = 1_000;
 const MAX_REPORTED = 1_000;
+const MAX_NAMED = 5;
 
 export function createServerTools({ pins, now = Date.now, ...given }: ServerToolsOptions): ServerTools {
   const pool = createServerPool({ ...given, now });
-  const turns = new Map<string, readonly Tool[]>();
+  const turns = new Map<string, AcceptedTools>();
   const reported = new Set<string>();
 
-  const reportOnce = (line: string): void => {
-    if (reported.has(line) || reported.size >= MAX_REPORTED) return;
-    reported.add(line);
+  const reportOnce = (line: string, what = line): void => {
+    if (reported.has(what) || reported.size >= MAX_REPORTED) return;
+    reported.add(what);
     given.log(line);
   };
 
-  const gather = async (agent: AgentServers, patienceMs: number): Promise<readonly Tool[]> => {
+  /** Once, until a person has accepted something: a server that changes its list all the time does not fill a log. */
+  const reportWaiting = ({ agent }: AgentServers, server: string, names: readonly string[], { accepted }: ServerPins): void => {
+    const hashes = accepted.flatMap((pin) => (pin.server === server ? [pin.hash] : [])).sort();
+    const shown = names.slice(0, MAX_NAMED).join(', ') + (names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '');
+    reportOnce(
+      `MCP server ${server} has added or changed tools since it was accepted, which are not offered: ${shown}. ` +
+        `A person can look at them and accept them: perdura mcp accept ${agent}`,
+      JSON.stringify([agent, server, hashes]),
+    );
+  };
+
+  const gather = async (agent: AgentServers, patienceMs: number): Promise<AcceptedTools> => {
     const links = pool.openLinks(agent.agent, agent.servers);
     await Promise.all(links.map((link) => link.refresh(isWorthWaiting(link) ? patienceMs : 0)));
     const listings = links.map((link) => link.listing());
-    const live = listings.flatMap((listing) => listing?.tools ?? []);
-    const known = await loadPins(pins, agent, live);
+    const live = new Map(links.flatMap(({ server }, i) => (listings[i] ? [[server.name, listings[i].tools] as const] : [])));
+    const known = await readPins(pins, agent, live);
     // Of a server that has not been heard since this worker began, what was accepted earlier stands.
-    const tools = links.flatMap((link, i) => listings[i]?.tools ?? earlierTools(known, link.server.name));
+    const tools = links.flatMap(({ server }) => live.get(server.name) ?? earlierTools(known, server.name));
     const { byName, refused } = toolTable(tools, new Set(agent.taken));
     const leftOut = [
       ...refused,
@@ -75,12 +106,21 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
     for (const { server, tool, reason } of leftOut)
       reportOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
     const linkByServer = new Map(links.map((link) => [link.server.name, link]));
+    const judge = createToolJudge(known);
+    const waiting = new Map<string, string>();
+    const waitingPins = new Map([...live.keys()].map((server) => [server, new Map<string, ToolPin>()]));
+    // Of a server that is named no more nothing waits.
+    for (const { server } of known.waiting) if (!linkByServer.has(server)) waitingPins.set(server, new Map());
     let size = 0;
-    const offered = [...byName].flatMap(([name, { server, tool }]) => {
-      const link = linkByServer.get(server);
-      const pin = known.get(pinKey(server, tool));
-      const accepted = pin && toServerTool(pin);
-      if (!link || !pin || !accepted) return [];
+    const offered = [...byName].flatMap(([name, tool]) => {
+      const link = linkByServer.get(tool.server);
+      const { state, now, pin, accepted } = judge(tool);
+      if (!link) return [];
+      if (state !== 'accepted' || !pin || !accepted) {
+        waiting.set(name, describeWaiting({ name, agent: agent.agent, server: tool.server }, state));
+        waitingPins.get(tool.server)?.set(name, now);
+        return [];
+      }
       size += promptSize(accepted);
       if (size <= MAX_OFFERED) return [toTool({ name, agent: agent.agent, link, accepted, pin })];
       reportOnce(
@@ -88,8 +128,10 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
       );
       return [];
     });
+    for (const [server, byTool] of waitingPins) if (byTool.size > 0) reportWaiting(agent, server, [...byTool.keys()], known);
+    await noteWaiting(pins, agent, known, new Map([...waitingPins].map(([server, byTool]) => [server, [...byTool.values()]])));
     const more = resourceTools(links).filter(({ name }) => !agent.taken.includes(name));
-    return [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return { tools: [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1)), waiting };
   };
 
   return {
@@ -107,7 +149,10 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
   };
 }
 
-/** For people: all servers are listed, nothing is pinned. */
+/**
+ * For people: all servers are listed, nothing is accepted. Of those that are away, or that only a worker knows, those tools that a worker
+ * has seen waiting.
+ */
 export async function inspectServers(
   agent: Pick<AgentServers, 'agent' | 'namespace' | 'servers'>,
   { pins, now = Date.now, ...given }: ServerToolsOptions,
@@ -116,19 +161,27 @@ export async function inspectServers(
   try {
     const links = pool.openLinks(agent.agent, agent.servers);
     await Promise.all(links.map((link) => link.refresh(MAX_WAIT_MS)));
-    const known = byTool(await pins.list(agent));
+    const known = await pins.list(agent);
+    const judge = createToolJudge(known);
     const { byName, refused } = toolTable(
       links.flatMap((link) => link.listing()?.tools ?? []),
       new Set(),
     );
-    return links.map((link) => ({
-      server: link.server,
-      state: link.state(),
-      tools: [...byName].flatMap(([name, live]) =>
-        live.server === link.server.name ? [{ name, live, pin: known.get(pinKey(live.server, live.tool)) }] : [],
-      ),
-      leftOut: [...(link.listing()?.leftOut ?? []), ...refused.filter(({ server }) => server === link.server.name)],
-    }));
+    const listed = new Set(links.flatMap((link) => (link.listing() ? [link.server.name] : [])));
+    const unlisted = known.waiting.filter(({ server }) => !listed.has(server)).flatMap((pin) => toServerTool(pin) ?? []);
+    const all = [...byName, ...unlisted.map((live) => [toolName(live.server, live.tool), live] as const)];
+    const toolsFrom = (server: string): ToolReport[] =>
+      all.flatMap(([name, live]) => (live.server === server ? [{ name, live, ...judge(live) }] : []));
+    const named = new Set(agent.servers.map(({ name }) => name));
+    const others = new Set(unlisted.map(({ server }) => server).filter((server) => !named.has(server)));
+    return [
+      ...links.map((link): ServerReport => {
+        const { name } = link.server;
+        const leftOut = [...(link.listing()?.leftOut ?? []), ...refused.filter(({ server }) => server === name)];
+        return { name, server: link.server, state: link.state(), tools: toolsFrom(name), leftOut };
+      }),
+      ...[...others].map((name): ServerReport => ({ name, state: { kind: 'idle' }, tools: toolsFrom(name), leftOut: [] })),
+    ];
   } finally {
     await pool.close();
   }
@@ -140,8 +193,8 @@ function isWorthWaiting(link: ServerLink): boolean {
   return link.state().kind !== 'down';
 }
 
-function earlierTools(known: ReadonlyMap<string, ToolPin>, server: string): ServerTool[] {
-  return [...known.values()].filter((pin) => pin.server === server).flatMap((pin) => toServerTool(pin) ?? []);
+function earlierTools({ accepted }: ServerPins, server: string): ServerTool[] {
+  return accepted.filter((pin) => pin.server === server).flatMap((pin) => toServerTool(pin) ?? []);
 }
 
 /** The connections of a worker: one for each server of each agent, as its settings are. */

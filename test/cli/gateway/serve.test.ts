@@ -13,18 +13,24 @@ const run = promisify(execFile);
 let world: World;
 let serving: Running;
 let url: string;
-let link: string;
 
 beforeAll(async () => {
   world = await startWorld({ answer: (request) => echo(request) });
-  serving = beginPerdura(world, ['serve', '--port', '0', '-o', 'json']);
-  const said = await waitFor(
-    () => serving.stdout(),
-    (text) => text.includes('\n'),
-  );
-  ({ url, link } = JSON.parse(said) as { url: string; link: string });
+  [serving, url] = await serve();
 });
 afterAll(() => world.close());
+
+/** Where its output goes into a log. */
+async function serve(): Promise<[Running, string]> {
+  const begun = beginPerdura(world, ['serve', '--port', '0', '-o', 'json']);
+  const said = await waitFor(
+    () => begun.stdout(),
+    (text) => text.includes('\n'),
+  );
+  const { url: at, ...rest } = JSON.parse(said) as { url: string };
+  expect(rest).toEqual({ token: expect.stringMatching(/\.perdura\/token$/), linkCommand: `perdura admin token link --url ${at}` });
+  return [begun, at];
+}
 
 test('the token is kept where only its owner reads it', async () => {
   const file = join(world.dir, '.perdura', 'token');
@@ -32,19 +38,54 @@ test('the token is kept where only its owner reads it', async () => {
   expect(await readFile(file, 'utf8')).toMatch(/^pk_[\w-]{32}\n$/);
 });
 
-test('the link lets one browser in, once; `perdura admin token link` prints another', async () => {
-  expect(link).toMatch(/#code=/);
-  const letIn = async (given: string): Promise<Response> =>
-    fetch(`${url}/auth/code`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: url },
-      body: JSON.stringify({ code: new URL(given).hash.slice('#code='.length) }),
-    });
-  const another = (await runPerdura(world, ['admin', 'token', 'link', '--url', url])).stdout.trim();
-  const response = await letIn(another);
+const letIn = async (link: string, at = url): Promise<Response> =>
+  fetch(`${at}/auth/code`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: at },
+    body: JSON.stringify({ code: new URL(link).hash.slice('#code='.length) }),
+  });
+
+test('a link lets one browser in, once, and a browser that has signed out stays out: also after a start, and in another gateway of the folder', async () => {
+  const link = async (): Promise<string> => (await runPerdura(world, ['admin', 'token', 'link', '--url', url])).stdout.trim();
+  const first = await link();
+  const response = await letIn(first);
   const cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const me = async (at = url): Promise<number> => (await fetch(`${at}/v1/me`, { headers: { cookie } })).status;
   expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
-  expect((await letIn(another)).status).toBe(401);
+  const [other, at] = await serve();
+  expect([(await letIn(first)).status, (await letIn(first, at)).status, await me(at)]).toEqual([401, 401, 200]);
+  expect((await fetch(`${at}/auth/logout`, { method: 'POST', headers: { cookie, origin: at } })).status).toBe(204);
+  expect([await me(), await me(at)]).toEqual([401, 401]);
+  other.kill('SIGTERM');
+  await other.ended;
+  const raced = await link();
+  const [again, here] = await serve();
+  expect([(await letIn(first, here)).status, await me(here)]).toEqual([401, 401]);
+  const both = await Promise.all([letIn(raced), letIn(raced, here)]);
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
+  again.kill('SIGTERM');
+  await again.ended;
+});
+
+test('a link is shown on a screen alone: the terminal has it, and what goes into a log says which command prints one', async () => {
+  const commands = [
+    ['serve', '--port', '0'],
+    ['up', '--no-worker', '--port', '0'],
+  ];
+  for (const command of commands) {
+    const shown = beginPerdura(world, command, { isTerminal: true });
+    const link = await waitFor(
+      () => /http\S+#code=[\w-]+/.exec(shown.stderr())?.[0],
+      (found) => found !== undefined,
+    );
+    expect((await letIn(link ?? '', new URL(link ?? '').origin)).status).toBe(200);
+    const logged = beginPerdura(world, command);
+    await waitFor(logged.stderr, (text) => /`perdura admin token link --url \S+` prints a link that lets one browser in/.test(text));
+    for (const one of [shown, logged]) one.kill('SIGTERM');
+    await shown.ended;
+    const { stdout, stderr } = await logged.ended;
+    expect(stdout + stderr).not.toContain('#code=');
+  }
 });
 
 test('`perdura up` serves the page beside what it has found, and where the port is taken it runs without', async () => {

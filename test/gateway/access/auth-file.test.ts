@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashOf, parseAuthFile, readAuthFile, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance } from '../../../src/gateway/access/entrance.js';
-import { createLimits } from '../../../src/gateway/access/limits.js';
+import { spentInMemory } from '../../support/tenants.js';
 
 const CREATED = '2026-01-01T00:00:00Z';
 const [ACME, BETA] = ['pk_acme-acme-acme-acme-acme', 'pk_beta-beta-beta-beta-beta'];
@@ -68,7 +68,7 @@ describe('a file that changes', () => {
         () => now,
       ),
       secret: 'a-secret-of-tests',
-      createLimiter: createLimits(),
+      spent: spentInMemory(),
     });
   beforeEach(() => logged.splice(0));
 
@@ -100,7 +100,7 @@ describe('a file that changes', () => {
     const own = 'pk_own-own-own-own-own-own-own';
     expect(await open().authenticate(own)).toBeUndefined();
     const auth = watchAuthFile(path, () => undefined);
-    const both = createEntrance({ auth, token: own, secret: own, createLimiter: createLimits() });
+    const both = createEntrance({ auth, token: own, secret: own, spent: spentInMemory() });
     expect(await both.authenticate(own)).toMatchObject({ role: 'admin' });
     expect(await both.authenticate(ACME)).toMatchObject({ role: 'user' });
   });

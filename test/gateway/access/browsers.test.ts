@@ -1,12 +1,12 @@
 /** Browsers: a link's code becomes a cookie, which opens for pages of the gateway itself, and for nobody else. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGateway } from '../../../src/gateway/app.js';
 import { hashOf, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance, type Entrance } from '../../../src/gateway/access/entrance.js';
-import { createLimits } from '../../../src/gateway/access/limits.js';
 import { createSeal } from '../../../src/gateway/access/sign-in.js';
+import { recordSpentInFolder, type SpentRecord } from '../../../src/gateway/access/spent.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { TENANT_KEY } from '../../support/tenants.js';
 import { unreachedClient } from '../../support/fake-client.js';
@@ -20,14 +20,21 @@ interface Stand {
   readonly entrance: Entrance;
 }
 
-function stand(options: { readonly token?: string; readonly file?: string; readonly trustedProxies?: readonly string[] } = {}): Stand {
-  const { token = TOKEN, file, trustedProxies = [] } = options;
-  const log = (line: string): void => void logged.push(line);
+interface StandOptions {
+  readonly token?: string;
+  readonly file?: string;
+  readonly spent?: SpentRecord;
+}
+
+const log = (line: string): void => void logged.push(line);
+
+/** Each as after a start: it knows what is in the folder, and nothing else. */
+function stand({ token = TOKEN, file, spent = recordSpentInFolder(join(dir, 'spent'), log) }: StandOptions = {}): Stand {
   const entrance = createEntrance({
     ...(file === undefined ? {} : { auth: watchAuthFile(file, log) }),
     token,
     secret: TOKEN,
-    createLimiter: createLimits(),
+    spent,
     log,
   });
   const app = createGateway({
@@ -35,19 +42,21 @@ function stand(options: { readonly token?: string; readonly file?: string; reado
     tenantKey: TENANT_KEY,
     ...entrance,
     origins: ['http://app.localhost:3000'],
-    trustedProxies,
     log,
     accessLog: log,
   });
   return { app, entrance };
 }
 
+let dir: string;
 let app: GatewayApp;
 let entrance: Entrance;
-beforeEach(() => {
+beforeEach(async () => {
   logged.splice(0);
+  dir = await mkdtemp(join(tmpdir(), 'perdura-browsers-'));
   ({ app, entrance } = stand());
 });
+afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const ask = (method: string, path: string, headers: Record<string, string> = {}, to = app, body?: string): Promise<Response> =>
   Promise.resolve(
@@ -55,19 +64,20 @@ const ask = (method: string, path: string, headers: Record<string, string> = {},
   );
 const code = (value: unknown, headers: Record<string, string> = SAME, to = app): Promise<Response> =>
   ask('POST', '/auth/code', { 'content-type': 'application/json', ...headers }, to, JSON.stringify({ code: value }));
-const newCode = (of = entrance): string => of.browsers.createCode() ?? '';
+const newCode = async (of = entrance): Promise<string> => (await of.browsers.createCode()) ?? '';
+const signOut = (cookie: string, to = app): Promise<Response> => ask('POST', '/auth/logout', { cookie, ...SAME }, to);
 const cookieOf = (response: Response): string => (response.headers.getSetCookie()[0] ?? '').split(';')[0] ?? '';
 const me = (headers: Record<string, string>, to = app): Promise<Response> => ask('GET', '/v1/me', headers, to);
 const change = (headers: Record<string, string>): Promise<Response> => ask('DELETE', '/v1/no-such-route', headers);
 
 async function signedIn(): Promise<string> {
-  const response = await code(newCode());
+  const response = await code(await newCode());
   expect(response.status).toBe(200);
   return cookieOf(response);
 }
 
 test('a code becomes a cookie that no script and no other site has, and that opens as the token does', async () => {
-  const response = await code(newCode());
+  const response = await code(await newCode());
   expect(await response.json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
   expect(response.headers.getSetCookie()).toEqual([
     expect.stringMatching(/^perdura=[\w-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/),
@@ -76,13 +86,13 @@ test('a code becomes a cookie that no script and no other site has, and that ope
   expect(logged.join('\n')).not.toContain(cookieOf(response).slice(8));
 });
 
-test('a code opens once, in every gateway that counts with the others, and for a minute', async () => {
-  const used = newCode();
-  const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await code(used)).status));
-  expect(statuses.sort()).toEqual([200, ...Array.from({ length: 9 }, () => 401)]);
-  // A gateway that shares no counts with it cannot know.
-  expect((await code(used, SAME, stand().app)).status).toBe(200);
-  const old = newCode();
+test('a code opens once, of all gateways of a machine at once in one, never again after a start, and for a minute', async () => {
+  const used = await newCode();
+  const gateways = [app, stand().app, stand().app];
+  const statuses = await Promise.all(Array.from({ length: 12 }, async (_, at) => (await code(used, SAME, gateways[at % 3])).status));
+  expect(statuses.sort()).toEqual([200, ...Array.from({ length: 11 }, () => 401)]);
+  expect((await code(used, SAME, stand().app)).status).toBe(401);
+  const old = await newCode();
   const later = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 60_001);
   try {
     expect((await code(old)).status).toBe(401);
@@ -93,10 +103,11 @@ test('a code opens once, in every gateway that counts with the others, and for a
 
 test('what was sealed for something else, by another key, or changed, opens nothing', async () => {
   const cookie = (await signedIn()).slice('perdura='.length);
-  const sealed = newCode();
-  const foreign = createEntrance({ token: TOKEN, secret: 'another-secret', createLimiter: createLimits() });
+  const sealed = await newCode();
+  const foreign = createEntrance({ token: TOKEN, secret: 'another-secret', spent: recordSpentInFolder(join(dir, 'spent')) });
   const flipped = `${sealed.slice(0, -4)}${sealed.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
-  for (const wrong of [cookie, newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN]) expect((await code(wrong)).status).toBe(401);
+  for (const wrong of [cookie, await newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN])
+    expect((await code(wrong)).status).toBe(401);
   for (const wrong of [
     sealed,
     TOKEN,
@@ -130,7 +141,7 @@ test('wrong codes are counted as wrong tokens are', async () => {
   expect(statuses.slice(29)).toEqual([401, 429, 429]);
   expect((await me({ authorization: 'Bearer wrong' })).status).toBe(429);
   expect((await me({ authorization: `Bearer ${TOKEN}` })).status).toBe(200);
-  expect((await code(newCode())).status).toBe(200);
+  expect((await code(await newCode())).status).toBe(200);
 });
 
 const ELSEWHERE: readonly [string, Record<string, string>][] = [
@@ -148,7 +159,7 @@ test.each(ELSEWHERE)('from %s a cookie reads nothing and changes nothing', async
   expect((await me({ cookie, ...headers })).status).toBe(403);
   expect((await change({ cookie, ...headers })).status).toBe(403);
   expect((await ask('POST', '/auth/logout', { cookie, ...headers })).status).toBe(403);
-  expect((await code(newCode(), headers)).status).toBe(403);
+  expect((await code(await newCode(), headers)).status).toBe(403);
   expect((await me({ cookie })).status).toBe(200);
 });
 
@@ -178,6 +189,52 @@ test('who signs out is out, with a copy of the cookie too; others stay', async (
   expect((await me({ cookie: one })).status).toBe(401);
   expect((await me({ cookie: other })).status).toBe(200);
   expect((await ask('POST', '/auth/logout', SAME)).status).toBe(204);
+  // In the other gateways of this machine, and after a start.
+  expect((await me({ cookie: one }, stand().app)).status).toBe(401);
+  expect((await me({ cookie: other }, stand().app)).status).toBe(200);
+});
+
+test('while it cannot be looked up whether a browser has signed out, or a code was used, nothing of them opens; a token does', async () => {
+  const cookie = await signedIn();
+  const [unused, there] = [await newCode(), join(dir, 'spent')];
+  await rename(there, join(dir, 'aside'));
+  await writeFile(there, 'no folder');
+  expect(await (await me({ cookie })).json()).toMatchObject({
+    status: 503,
+    detail: expect.stringMatching(/^cannot look up whether this browser has signed out now: .* try again, or send a token$/),
+  });
+  expect([(await code(unused)).status, (await signOut(cookie)).status]).toEqual([503, 503]);
+  await expect(newCode()).rejects.toMatchObject({ problem: { status: 503 } });
+  expect((await me({ authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+  expect(logged.filter((line) => line.includes('the record of used codes and sign-outs is in the folder'))).toHaveLength(1);
+  await rm(there);
+  await rename(join(dir, 'aside'), there);
+  expect([(await me({ cookie })).status, (await code(unused)).status]).toEqual([200, 200]);
+});
+
+test('a browser that is refused a sign-out keeps its cookie, to try again', async () => {
+  const cookie = await signedIn();
+  const record = recordSpentInFolder(join(dir, 'spent'));
+  const full = stand({ spent: { ...record, spend: () => Promise.reject(new Error('no space is left')) } }).app;
+  const response = await signOut(cookie, full);
+  expect([response.status, response.headers.getSetCookie()]).toEqual([500, []]);
+});
+
+test('where the record was lost nothing that was given away before opens again', async () => {
+  const [cookie, out, used, unused] = [await signedIn(), await signedIn(), await newCode(), await newCode()];
+  await signOut(out);
+  await code(used);
+  await rm(join(dir, 'spent'), { recursive: true });
+  const again = stand();
+  for (const one of [cookie, out]) {
+    expect([(await me({ cookie: one })).status, (await me({ cookie: one }, again.app)).status]).toEqual([401, 401]);
+  }
+  for (const one of [used, unused]) expect((await code(one, SAME, again.app)).status).toBe(401);
+  expect((await code(await newCode(again.entrance), SAME, again.app)).status).toBe(200);
+  // A folder that somebody made empty is lost too.
+  await rm(join(dir, 'spent'), { recursive: true });
+  await mkdir(join(dir, 'spent'));
+  expect((await me({ cookie })).status).toBe(401);
 });
 
 test('any gateway with the same key takes the cookie, until twelve hours have passed', async () => {
@@ -197,12 +254,6 @@ test('a cookie of a token that no longer opens opens nothing', async () => {
 });
 
 describe('with a file of PERDURA_AUTH', () => {
-  let dir: string;
-  beforeAll(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'perdura-browsers-'));
-  });
-  afterAll(() => rm(dir, { recursive: true, force: true }));
-
   test('a token’s tenant and role are what `/v1/me` says, and what a route needs', async () => {
     const file = join(dir, 'auth.json');
     const tokens = ['user-of-acme', 'operator-of-acme', 'operator'].map((name) => {

@@ -21,15 +21,19 @@ async function gateway(name: string, points: number, url = redis.url): Promise<L
   return createLimits({ client: link.redis, prefix: 'perdura:gateway:tests' })(name, points, 60);
 }
 
+const isTaken = (limiter: Limiter, key: string): Promise<boolean> =>
+  limiter.take(key).then(
+    () => true,
+    () => false,
+  );
 const taken = async (limiter: Limiter, key: string, times: number): Promise<number> =>
-  (await Promise.all(Array.from({ length: times }, () => limiter.isTaken(key)))).filter(Boolean).length;
+  (await Promise.all(Array.from({ length: times }, () => isTaken(limiter, key)))).filter(Boolean).length;
 
 test('two gateways count together, and each key alone', async () => {
   const [one, other] = [await gateway('a', 10), await gateway('a', 10)];
   expect((await taken(one, 'ada', 8)) + (await taken(other, 'ada', 8))).toBe(10);
   expect(await taken(one, 'eve', 3)).toBe(3);
   await expect(other.take('ada')).rejects.toMatchObject({ problem: { status: 429, retryAfter: expect.any(Number) } });
-  expect([await one.has('ada'), await other.has('eve'), await one.has('bob')]).toEqual([true, true, false]);
   expect(await taken(await gateway('b', 10), 'ada', 3)).toBe(3);
 });
 
@@ -44,7 +48,6 @@ test('what it keeps names nobody, and goes by itself', async () => {
 test('without Redis nobody is kept out, and a gateway counts alone', async () => {
   const away = await gateway('c', 3, 'redis://127.0.0.1:1');
   expect(await taken(away, 'ada', 5)).toBe(3);
-  expect(await away.has('ada')).toBe(true);
 });
 
 test('one that dies in between is done without, and counts again when it is back', async () => {
@@ -60,7 +63,7 @@ test('one that dies in between is done without, and counts again when it is back
     let round = 0;
     const isShared = async (): Promise<boolean> => {
       const key = `eve-${(round += 1)}`;
-      return (await limiter.isTaken(key)) && (await other.has(key));
+      return (await taken(limiter, key, 2)) === 2 && (await taken(other, key, 2)) === 1;
     };
     await waitFor(isShared, Boolean);
   } finally {

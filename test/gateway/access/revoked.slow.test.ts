@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { createGateway } from '../../../src/gateway/app.js';
 import { hashOf, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance } from '../../../src/gateway/access/entrance.js';
-import { createLimits } from '../../../src/gateway/access/limits.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { gate, text, type Gate } from '../../support/provider-apis/reply.js';
-import { ask, TENANT_KEY } from '../../support/tenants.js';
+import { ask, spentInMemory, TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
@@ -26,7 +25,7 @@ beforeAll(async () => {
   await allow([KEPT, ...names.map(tokenOf)]);
   const entrance = createEntrance({
     auth: watchAuthFile(join(world.dir, 'auth.json'), () => undefined),
-    ...{ secret: TENANT_KEY, createLimiter: createLimits() },
+    ...{ secret: TENANT_KEY, spent: spentInMemory() },
   });
   const authenticate: typeof entrance.authenticate = (token) => {
     looks += 1;

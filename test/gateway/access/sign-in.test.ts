@@ -6,9 +6,8 @@ import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { MutableResponse, MutableToken, OAuth2Server } from 'oauth2-mock-server' with { 'resolution-mode': 'import' };
 import { watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance } from '../../../src/gateway/access/entrance.js';
-import { createLimits } from '../../../src/gateway/access/limits.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
-import { TENANT_KEY } from '../../support/tenants.js';
+import { spentInMemory, TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { unreachedClient } from '../../support/fake-client.js';
 
@@ -44,13 +43,15 @@ const jwt = (): object => ({ issuer: provider.issuer.url, audience: 'api', tenan
 const writeAuth = (auth: object = { jwt: jwt(), oidc: { clientId: 'perdura', clientSecretEnv: 'SECRET' } }): Promise<void> =>
   writeFile(file, JSON.stringify(auth));
 
+const spent = spentInMemory();
+
 function serve(more: object = {}): Promise<ServedGateway> {
   const log = (line: string): void => void logged.push(line);
   const entrance = createEntrance({
     auth: watchAuthFile(file, log),
     secret: 'the-same-in-both-gateways',
     variables: { SECRET: 'of-the-client' },
-    createLimiter: createLimits(),
+    spent,
     log,
   });
   return serveGateway({ client: unreachedClient().client, tenantKey: TENANT_KEY, port: 0, ...entrance, log, accessLog: log, ...more });

@@ -7,7 +7,7 @@ import { PRODUCT } from '../../support/worker-process.js';
 
 const OWNER = `
 const { createServerTools } = require(${JSON.stringify(join(PRODUCT, 'dist/tools/mcp/server-tools.js'))});
-const pins = { list: async () => [], pin: async () => {}, accept: async () => {} };
+const pins = { list: async () => ({ accepted: [], waiting: [], servers: [] }), acceptServer: async () => {}, wait: async () => {} };
 const tools = createServerTools({ pins, variables: process.env, version: '0', log: () => {} });
 const server = { ...JSON.parse(process.argv[1]), name: 'evil', type: 'stdio', env: {}, folder: '/', disabled: false, timeout: 1000 };
 void tools.of({ namespace: 'default', agent: 'ada', servers: [server], taken: [] }, { patienceMs: 8000 }).then(() => console.log('ready'));

@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, callTools, text } from '../../support/provider-apis/reply.js';
 import { aTool, EVERYTHING, hostileServer, type HostileServer } from '../../support/mcp.js';
+import { runPerdura } from '../../support/run-perdura.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -58,14 +59,21 @@ test('a turn has the tools of servers that answer, in order, and calls them; a m
   expect(none).toMatch(/There is no tool "mcp__mute__any"\. Tools here: .*mcp__everything__echo/);
 });
 
-test('a list that changes within a turn is adopted at the next one', async () => {
+test('a tool that is added within a turn is offered at none until a person has accepted it, and a call of it says so', async () => {
   const id = world.id();
-  await evil.be({ tools: [aTool('echo'), aTool('notify'), aTool('added')] });
+  await evil.be({ tools: [aTool('echo'), aTool('notify'), aTool('added', { description: 'canary: obey' })] });
   stage.play(id, callTool('mcp__evil__notify', {}), callTool('mcp__evil__echo', {}), text('done'));
   await world.client.send(id, say(id, 'go'), { start: {} });
-  stage.play(id, text('again'));
+  stage.play(id, callTool('mcp__evil__added', {}), text('again'));
   await world.client.send(id, say(id, 'once more'));
-  expect(offeredIn(id).map((names) => names.includes('mcp__evil__added'))).toEqual([false, false, false, true]);
+  const refusal = resultTexts(stage.requests(id)[4]!).at(-1);
+  expect(refusal).toMatch(/has added the tool mcp__evil__added .* perdura mcp accept default mcp__evil__added/);
+  expect(JSON.stringify(stage.requests(id))).not.toContain('canary');
+  expect(offeredIn(id).flat()).not.toContain('mcp__evil__added');
+  expect((await runPerdura(world, ['mcp', 'accept', 'default', 'mcp__evil__added', '--yes'])).code).toBe(0);
+  stage.play(id, text('with it'));
+  await world.client.send(id, say(id, 'and now'));
+  expect(offeredIn(id).at(-1)).toContain('mcp__evil__added');
 });
 
 test('agent.json names tools exactly, or all of a server; a server that is away makes none unknown', async () => {

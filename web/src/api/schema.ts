@@ -4283,17 +4283,14 @@ export interface components {
         McpServer: {
             name: string;
             /** @description tools as they were accepted; without a description where the pin cannot be read */
-            pins: {
-                description: string | null;
-                hash: string;
-                inputSchema: components["schemas"]["JsonSchema"] | null;
-                tool: string;
-            }[];
+            pins: components["schemas"]["ServerToolPin"][];
             /** @description its address, or its program without the arguments */
             place: string;
             type: string;
             /** @description names of headers or environment variables, without values */
             variables: string[];
+            /** @description tools that were added or have changed since: not offered until a person accepts them */
+            waiting?: components["schemas"]["ServerToolPin"][];
         };
         Me: {
             name: string;
@@ -4612,6 +4609,12 @@ export interface components {
             index: components["schemas"]["ContextIndex"];
             queue: components["schemas"]["QueuedEvent"][];
             status: components["schemas"]["Status"];
+        };
+        ServerToolPin: {
+            description: string | null;
+            hash: string;
+            inputSchema: components["schemas"]["JsonSchema"] | null;
+            tool: string;
         };
         SpendingSum: {
             calls: number;

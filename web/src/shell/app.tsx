@@ -14,7 +14,7 @@ export function App(): JSX.Element {
     case 'out':
       return <SignIn provider={session.value.provider} problem={session.value.problem} />;
     case 'unreachable':
-      return <Unreachable />;
+      return <Unreachable problem={session.value.problem} />;
     case 'in':
       return <Frame />;
   }
@@ -45,12 +45,19 @@ function SignIn({ provider, problem }: { readonly provider: boolean; readonly pr
   );
 }
 
-function Unreachable(): JSX.Element {
+function Unreachable({ problem }: { readonly problem?: string }): JSX.Element {
   return (
     <main class="sign-in">
       <div>
-        <h1>The gateway does not answer</h1>
-        <p class="quiet">Conversations go on without it. Look whether `perdura serve` runs, then try again.</p>
+        <h1>The gateway {problem === undefined ? 'does not answer' : 'cannot do this now'}</h1>
+        {problem !== undefined && (
+          <p class="note warn" role="alert">
+            {problem}
+          </p>
+        )}
+        <p class="quiet">
+          Conversations go on without it. Look whether `perdura serve` runs{problem !== undefined && ', and at its log'}, then try again.
+        </p>
         <button type="button" class="button main" onClick={() => void begin()}>
           Try again
         </button>

@@ -106,7 +106,7 @@ function Described({ name, part }: { readonly name: string; readonly part: strin
     case 'tools':
       return <Tools tools={value.tools} />;
     case 'servers':
-      return <Servers servers={value.servers} />;
+      return <Servers agent={name} servers={value.servers} />;
     case 'settings':
       return <Code text={JSON.stringify(value.config, undefined, 2)} />;
     default:
@@ -174,11 +174,11 @@ function describeType({ type, enum: values, items }: Arguments): string {
   return Array.isArray(type) ? type.join(' | ') : typeof type === 'string' ? type : 'any';
 }
 
-function Servers({ servers }: { readonly servers: readonly Schema<'McpServer'>[] }): JSX.Element {
+function Servers({ agent, servers }: { readonly agent: string; readonly servers: readonly Schema<'McpServer'>[] }): JSX.Element {
   if (servers.length === 0) return <p class="note">It has none. They stand in mcp.json beside its agent.json.</p>;
   return (
     <>
-      {servers.map(({ name, type, place: at, variables, pins }) => (
+      {servers.map(({ name, type, place: at, variables, pins, waiting = [] }) => (
         <section key={name} class="server" aria-label={name}>
           <h3>{plainText(name, 100)}</h3>
           <dl class="facts-list">
@@ -193,24 +193,39 @@ function Servers({ servers }: { readonly servers: readonly Schema<'McpServer'>[]
           </dl>
           <p class="small quiet">
             {pins.length === 0
-              ? 'No tool of it was accepted yet: a worker pins what it sees first.'
-              : `${plural(pins.length, 'tool')} as accepted; one that says something else since does not run.`}
+              ? 'No tool of it was accepted yet: a worker accepts what it sees first.'
+              : `${plural(pins.length, 'tool')} as accepted.`}
           </p>
-          {pins.map(({ tool, hash, description, inputSchema }) => (
-            <details key={tool} class="tool">
-              <summary>
-                <strong class="mono">{plainText(tool, 80)}</strong>
-                <span class="quiet small one-line">
-                  {plainText(description ?? 'This pin is damaged: the tool waits for a person', 160)}
-                </span>
-                <span class="pill mono" title={hash}>
-                  {hash.slice(0, 8)}
-                </span>
-              </summary>
-              <SchemaTable schema={inputSchema} />
-            </details>
-          ))}
+          <Pins pins={pins} />
+          {waiting.length > 0 && (
+            <>
+              <p class="note warn">
+                {plural(waiting.length, 'tool')} added or changed since, not offered until a person has accepted{' '}
+                {waiting.length === 1 ? 'it' : 'them'}: <code>perdura mcp accept {agent}</code>
+              </p>
+              <Pins pins={waiting} />
+            </>
+          )}
         </section>
+      ))}
+    </>
+  );
+}
+
+function Pins({ pins }: { readonly pins: readonly Schema<'ServerToolPin'>[] }): JSX.Element {
+  return (
+    <>
+      {pins.map(({ tool, hash, description, inputSchema }) => (
+        <details key={tool} class="tool">
+          <summary>
+            <strong class="mono">{plainText(tool, 80)}</strong>
+            <span class="quiet small one-line">{plainText(description ?? 'This pin is damaged: the tool waits for a person', 160)}</span>
+            <span class="pill mono" title={hash}>
+              {hash.slice(0, 8)}
+            </span>
+          </summary>
+          <SchemaTable schema={inputSchema} />
+        </details>
       ))}
     </>
   );
