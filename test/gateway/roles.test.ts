@@ -9,13 +9,12 @@ import { taskName } from '../../src/gateway/a2a/task.js';
 import { parseAuthFile } from '../../src/gateway/access/auth-file.js';
 import type { Principal } from '../../src/gateway/access/principal.js';
 import { createEntrance } from '../../src/gateway/access/entrance.js';
-import { createLimits } from '../../src/gateway/access/limits.js';
 import { principalOfClaims } from '../../src/gateway/access/provider.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { fakeInstallation, type Call } from '../support/fake-client.js';
 import { NAMING, post, requestsOf, rpc, said, TURN, user, type Request } from '../support/route-requests.js';
-import { ask } from '../support/tenants.js';
+import { ask, spentInMemory } from '../support/tenants.js';
 
 const CALL = `${TURN}/c1`;
 const HASH = 'f'.repeat(64);
@@ -41,7 +40,7 @@ const { client: told, calls } = fakeInstallation({
 });
 const AGENT = { model: 'anthropic/small', models: ['anthropic/small', 'openai/small'], limits: { maxCostUsd: 5 } };
 
-const { browsers } = createEntrance({ secret: 'a-secret-that-only-tests-have', createLimiter: createLimits() });
+const { browsers } = createEntrance({ secret: 'a-secret-that-only-tests-have', spent: spentInMemory() });
 
 function gateway(client: PerduraClient): GatewayApp {
   return createGateway({

@@ -25,7 +25,7 @@ interface UserReach {
 const SEEN = [
   ...(['turn', 'status', 'approvals', 'turnEnds', 'items', 'item', 'turns', 'contextView', 'why', 'context', 'queue'] as const),
   ...(['history', 'latest', 'entries', 'branches', 'timeline', 'newestCursor', 'outcome', 'checkTokenUsage'] as const),
-  ...(['message', 'enqueue', 'withdraw', 'interrupt', 'reset', 'dispatch', 'attach', 'attachUploaded'] as const),
+  ...(['message', 'enqueue', 'withdraw', 'interrupt', 'reset', 'dispatch', 'attach', 'attachUploaded', 'countFile'] as const),
 ] as const;
 
 /** On its own, with what is attempted. */
@@ -201,6 +201,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     upload: (parts, options) => client.upload(parts, options),
     uploaded: (ref) => client.uploaded(ref),
     uploadedBytes: (ref) => client.uploadedBytes(ref),
+    checkRoomForFiles: (bytes) => client.checkRoomForFiles(bytes),
     close: () => Promise.resolve(),
   };
 }
