@@ -7,15 +7,22 @@ import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import type { ParentLink } from '../../records/identity.js';
+import { turnId, type ParentLink } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
+import { byAge } from '../../records/memory/items.js';
+import { listSlots } from '../../records/slots.js';
+import { withBodies } from '../../memory/bodies.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOther } from '../../memory/channel/open-memory.js';
+import { messagesByTurn } from '../../memory/compaction/recent-turns.js';
+import { outlineTurns } from '../../memory/compaction/summary.js';
+import { redactor } from '../../memory/documents/forgetting.js';
+import { longRecord } from '../../memory/long-record.js';
+import { episodesInSight } from '../../memory/prefix.js';
 import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
 import { createRecall } from '../../memory/recall/recall.js';
-import { readEpisodes } from '../../memory/read-episodes.js';
-import type { ConversationKey } from '../../stores/store.js';
+import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import type { ToolContext } from '../../tools/tool.js';
 
 interface Surroundings {
@@ -49,6 +56,43 @@ export function toolContext(
     },
     episodes: () => readEpisodes(store, key, input.session),
   };
+}
+
+// A session's episodes for the tool that reads them: their summaries, and the messages of their turns.
+
+/** Of one answer, with room for the words around it. */
+const RECORD_CHARACTERS = 12_000;
+const OUTLINE_CHARACTERS = 6_000;
+/** Of one episode. */
+const MAX_ENTRIES = 2_000;
+
+interface ReadableEpisode extends EpisodeRecord {
+  /** The messages of that turn, long texts by their ends; of all its turns a line for each. */
+  readonly read: (turn?: number) => Promise<string>;
+}
+
+/** Those that count, newest first; without what was forgotten since. */
+async function readEpisodes(store: Store, key: ConversationKey, session: number): Promise<ReadableEpisode[]> {
+  const [{ episodes }, cuts, tombstones] = await Promise.all([
+    store.episodes.list(key, { session }),
+    store.lives.cuts(key),
+    store.documents.forgotten(key),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const readMessages = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
+    const found = (await store.entries.read(key, listSlots(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
+    if (turn === undefined) return outlineTurns(found, OUTLINE_CHARACTERS);
+    const entries = found.filter((entry) => entry.turn === turnId(turn));
+    const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+    return longRecord(messagesByTurn(whole), RECORD_CHARACTERS).text;
+  };
+  return episodesInSight(episodes, cuts)
+    .sort(byAge)
+    .map((episode) => ({
+      ...episode,
+      summary: redact(episode.summary),
+      read: async (turn) => redact(await readMessages(episode.slots, turn)),
+    }));
 }
 
 const SUMMARY_TOKENS = 1_024;
