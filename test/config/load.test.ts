@@ -43,6 +43,7 @@ test('without any setting everything has its default', () => {
     workspace: join(cwd, 'workspace'),
     logLevel: 'info',
     blockedMs: 1000,
+    blockedEndMs: 15_000,
     searchCacheBytes: 256 * 1024 * 1024,
     fetchAllow: [],
     webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'],
