@@ -138,11 +138,12 @@ async function runUntil(
     gauge: eventLoopGauge(),
   });
   const observed = await createObservationFor(config, extensions.observers);
-  const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, (workerData) =>
-    startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData }),
-  );
-  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities] };
   const connection = await NativeConnection.connect(connectionOptions);
+  const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, async (workerData) => {
+    const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
+    return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
+  });
+  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities] };
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
     traceLines: (entry, { conversation }) => toTraces(entry, conversation).map((trace) => JSON.stringify(trace)),

@@ -30,7 +30,7 @@ export type HangMessage =
 export interface HangThreadData {
   readonly connectionOptions: ConnectionOptions;
   readonly namespace: string;
-  /** Two numbers: the first changes as long as the worker does not stand still, the second is set once an `exit` has been noted. */
+  /** Three numbers: one that changes as long as the worker does not stand still; 1 once an `exit` has been noted; 1 under a debugger. */
   readonly shared: SharedArrayBuffer;
   /** After so many milliseconds the process is ended; 0: never. */
   readonly endMs: number;
@@ -43,8 +43,6 @@ export interface HangAnswer {
   /** Of the activity; none outside of one. */
   readonly id?: string;
   readonly stack: string;
-  /** Someone looks at this process with a debugger: it may stand still. */
-  readonly isDebugged: boolean;
 }
 
 const TICK_MS = 250;
@@ -83,7 +81,8 @@ let block: Block | undefined;
 
 function tick(): void {
   const now = Atomics.load(numbers, 0);
-  if (now !== beat) {
+  // Under a debugger it stands still for as long as a person looks at it.
+  if (now !== beat || Atomics.load(numbers, 2) === 1) {
     beat = now;
     still = 0;
     worked = undefined;
@@ -125,7 +124,7 @@ function ask(): Block {
   const one: Block = { session, answeredAt: Infinity, noted: 'no' };
   session.connectToMainThread();
   session.post('Runtime.evaluate', { expression: QUESTION, returnByValue: true }, (error, answered) => {
-    if (!error) take(one, (answered?.result.value as HangAnswer | undefined) ?? { stack: '', isDebugged: false });
+    if (!error) take(one, (answered?.result.value as HangAnswer | undefined) ?? { stack: '' });
   });
   return one;
 }
@@ -141,7 +140,7 @@ function take(one: Block, answer: HangAnswer | 'silent'): void {
 /** Of a silent worker only if it has one activity, and there is nothing else in its process that could be silent. */
 function findHolder({ answer }: Block): BegunActivity | undefined {
   if (answer === 'silent') return isAlone && begun.size === 1 ? [...begun.values()][0] : undefined;
-  return answer?.id === undefined || answer.isDebugged ? undefined : begun.get(answer.id);
+  return answer?.id === undefined ? undefined : begun.get(answer.id);
 }
 
 function noteHung(one: Block, activity: BegunActivity): void {
@@ -152,7 +151,6 @@ function noteHung(one: Block, activity: BegunActivity): void {
 }
 
 function endWith({ answer, answeredAt, noted }: Block, activity: BegunActivity | undefined): void {
-  if (answer !== undefined && answer !== 'silent' && answer.isDebugged) return;
   const waits = noted === 'noting' || (noted === 'no' && still < answeredAt + SURE_AFTER);
   if (waits && still * TICK_MS < endMs + NOTE_TICKS * TICK_MS) return;
   // What is no activity may be the start of a worker, which is busy for long and does nothing for anyone yet.

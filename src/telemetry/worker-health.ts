@@ -98,14 +98,18 @@ export async function watchForHangs(
   options: Omit<HangThreadData, 'shared'>,
   start: (workerData: HangThreadData) => Promise<Thread>,
 ): Promise<HangWatch> {
-  const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+  const shared = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT);
   const numbers = new Int32Array(shared);
   const thread = await start({ ...options, shared });
   thread.unref();
   const tell = (message: HangMessage): void => thread.postMessage(message);
   // The thread finds it without this module.
   (globalThis as { [HANG_ANSWER]?: () => HangAnswer })[HANG_ANSWER] = answerHere;
-  const timer = setInterval(() => Atomics.add(numbers, 0, 1), EVERY_MS);
+  const beat = (): void => {
+    Atomics.add(numbers, 0, 1);
+    Atomics.store(numbers, 2, debuggerUrl() === undefined ? 0 : 1);
+  };
+  const timer = setInterval(beat, EVERY_MS);
   timer.unref();
   const noteExit = (): void => {
     const { id } = answerHere();
@@ -146,7 +150,7 @@ function answerHere(): HangAnswer {
   Error.stackTraceLimit = 30;
   const { stack = '' } = new Error('here');
   Error.stackTraceLimit = stackTraceLimit;
-  return { ...(id !== undefined && { id }), stack, isDebugged: debuggerUrl() !== undefined };
+  return { ...(id !== undefined && { id }), stack };
 }
 
 /** Other details are the activity's. */
