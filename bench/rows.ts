@@ -7,6 +7,7 @@ import { fork } from './rows/fork.js';
 import { gateway } from './rows/gateway.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
+import { hostile } from './rows/hostile.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
 import { memoryChannel } from './rows/memory-channel.js';
@@ -27,6 +28,7 @@ export const ROWS: readonly Row[] = [
   throughput,
   firstDelta,
   gateway,
+  hostile,
   manyTools,
   memoryChannel,
   memory,

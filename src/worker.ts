@@ -44,13 +44,14 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
-import { createCircuitReport, watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
+import { createCircuitReport, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
+import { startThread } from './tools/child-program.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
@@ -65,6 +66,8 @@ export type { Notification, StateChange, StateSummary, TurnNews } from './conver
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
+/** It loads Temporal's client when a worker stands still. */
+const HANG_THREAD_MB = 128;
 
 /** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
@@ -89,8 +92,15 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
   return createWorkerWith(options, {});
 }
 
-/** @internal For `perdura/testing`. `answering` answers in place of every model that an agent or a setting names. */
-export function createWorkerWith(options: CreateWorkerOptions, { answering }: { readonly answering?: Model }): PerduraWorker {
+interface WorkerSurroundings {
+  /** Answers in place of every model that an agent or a setting names. */
+  readonly answering?: Model;
+  /** Whether its process is there for it alone. */
+  readonly isAlone?: boolean;
+}
+
+/** @internal For `perdura/testing` and `perdura worker`. */
+export function createWorkerWith(options: CreateWorkerOptions, surroundings: WorkerSurroundings): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
   const extensions = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
@@ -99,7 +109,7 @@ export function createWorkerWith(options: CreateWorkerOptions, { answering }: { 
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, extensions, { onReady, trust, answering });
+      await runUntil(stop.signal, config, extensions, { onReady, trust, ...surroundings });
     },
     shutdown: () => stop.abort(),
   };
@@ -114,7 +124,7 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   extensions: Extensions,
-  { onReady, trust, answering }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & { readonly answering?: Model },
+  { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
@@ -131,8 +141,12 @@ async function runUntil(
     gauge: eventLoopGauge(),
   });
   const observed = await createObservationFor(config, extensions.observers);
-  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop)] };
   const connection = await NativeConnection.connect(connectionOptions);
+  const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, async (workerData) => {
+    const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
+    return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
+  });
+  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities] };
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
     traceLines: (entry, { conversation }) => toTraces(entry, conversation).map((trace) => JSON.stringify(trace)),
@@ -206,6 +220,7 @@ async function runUntil(
   } finally {
     loop.close();
     clearInterval(learning);
+    await hangs.close();
     writeCircuits(config.cwd, []);
     await observation.close();
     await assembled?.close();

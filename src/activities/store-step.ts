@@ -149,7 +149,7 @@ async function prepareMessage(
     const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
     entry = userEntry(message, body, await mediaToRefs(store, key, message), tools);
   });
-  const text = await processInput([...processors, ingest], key, message);
+  const text = await processInput(message.isWithheld ? [ingest] : [...processors, ingest], key, message);
   if (!entry) throw new Error(`message ${message.messageId} was not ingested`);
   return {
     message,

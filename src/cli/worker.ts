@@ -25,16 +25,18 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
       throw asSentence(error);
     });
   }
-  const { runWorker } = await import('../worker.js');
+  const { createWorkerWith } = await import('../worker.js');
   if (awaitBegin) config = { ...config, taskQueue: (await begin()).taskQueue };
-  const running = runWorker(config, {
+  const options = {
     ...user,
-    trust: createAgentTrust(config, (line) => output.report('Trust', line)),
+    config,
+    trust: createAgentTrust(config, (line: string) => output.report('Trust', line)),
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);
     },
-  });
+  };
+  const running = createWorkerWith(options, { isAlone: true }).run();
   await running.catch(async (error: unknown) => {
     // Checked only now, so that a start costs no more: the core's message about an absent server is not for people.
     await checkTemporal(await temporalConnection(config));

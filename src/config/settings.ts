@@ -289,6 +289,17 @@ const OTHERS = [
     isHarmless: true,
   },
   {
+    name: 'PERDURA_BLOCKED_END_MS',
+    key: 'blockedEndMs',
+    schema: z.coerce
+      .number('a number of milliseconds, such as 15000')
+      .int()
+      .refine((ms) => ms === 0 || (ms >= 5_000 && ms <= 3_600_000), '0, or 5000 to 3600000 ms'),
+    default: '15000',
+    meaning: 'a worker that an activity blocks for so many milliseconds is ended, so that another one goes on; 0: never',
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_AUDIT_FILE',
     key: 'auditFile',
     ...optionalPath,

@@ -135,7 +135,7 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
     }
     try {
       const full: MessageToRecord = whole === undefined ? message : { ...message, ...(JSON.parse(whole) as MessageContent) };
-      const processed = await processInput(processors, key, full);
+      const processed = await processInput(full.isWithheld ? [] : processors, key, full);
       const [text, media, tools] = await Promise.all([
         toBody(store, key, processed.toWellFormed(), TEXT_INLINE),
         mediaToRefs(store, key, full),

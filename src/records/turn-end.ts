@@ -44,6 +44,9 @@ export function isTransient(type: string): boolean {
   return TRANSIENT.includes(type);
 }
 
+/** Two workers stood still in a piece of work, or ended in the middle of it; a third one would too. */
+export const HUNG_WORKER = 'hung-worker';
+
 /** Of a model that cannot answer any request now: another one may. A request that was refused would be refused again. */
 const AWAY: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream'];
 

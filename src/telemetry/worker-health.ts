@@ -1,13 +1,21 @@
 /**
  * Whether a worker still answers, and which models it does not ask now.
  *
- * One long piece of synchronous work holds up every conversation of a worker, heartbeats included. Only
- * reports: a line in the log with what ran meanwhile, and a gauge. What took the longest cannot be known from outside of it; the activities
- * that were under way can.
+ * One long piece of synchronous work holds up every conversation of a worker, heartbeats included. A block that ends is reported: a line in
+ * the log with what ran meanwhile, and a gauge. Of one that does not end a thread beside the worker knows which activity it is in
+ * (hang-thread.ts), and has Temporal hand that to the activity's next attempt: one that has ended two workers is not done a third time. A
+ * worker that is killed, or loses its machine, leaves no such note, so its work is taken up as often as it may be.
  */
+import { url as debuggerUrl } from 'node:inspector';
 import { performance } from 'node:perf_hooks';
+import type { Worker as Thread } from 'node:worker_threads';
+import { asyncLocalStorage } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { Runtime, type ActivityInterceptorsFactory, type Logger } from '@temporalio/worker';
 import type { OpenCircuit } from '../models/circuit-breaker.js';
+import { isRecord } from '../platform/json.js';
+import { HUNG_WORKER } from '../records/turn-end.js';
+import type { HangAnswer, HangMessage, HangThreadData } from './hang-thread.js';
 
 export interface EventLoopWatch {
   /** To be called around a piece of work; answers the way to end that. */
@@ -72,6 +80,91 @@ export function whatRuns(watch: Pick<EventLoopWatch, 'during'>): ActivityInterce
       },
     },
   });
+}
+
+/** What an activity may end before it is given up. */
+const MAX_HUNG = 2;
+/** For the note of a process that ends in the middle of an activity. */
+const EXIT_MS = 5_000;
+const HANG_ANSWER = Symbol.for('perdura.hang-answer');
+
+export interface HangWatch {
+  readonly activities: ActivityInterceptorsFactory;
+  close(): Promise<void>;
+}
+
+/** `start`: begins the program of hang-thread.ts. Without a thread activities run as ever. */
+export async function watchForHangs(
+  options: Omit<HangThreadData, 'shared'>,
+  start: (workerData: HangThreadData) => Promise<Thread>,
+): Promise<HangWatch> {
+  const shared = new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT);
+  const numbers = new Int32Array(shared);
+  const thread = await start({ ...options, shared });
+  thread.unref();
+  const tell = (message: HangMessage): void => thread.postMessage(message);
+  // The thread finds it without this module.
+  (globalThis as { [HANG_ANSWER]?: () => HangAnswer })[HANG_ANSWER] = answerHere;
+  const beat = (): void => {
+    Atomics.add(numbers, 0, 1);
+    Atomics.store(numbers, 2, debuggerUrl() === undefined ? 0 : 1);
+  };
+  const timer = setInterval(beat, EVERY_MS);
+  timer.unref();
+  const noteExit = (): void => {
+    const { id } = answerHere();
+    if (id === undefined) return;
+    tell({ kind: 'exit', id });
+    Atomics.wait(numbers, 1, 0, EXIT_MS);
+  };
+  process.on('exit', noteExit);
+  return {
+    activities: ({ info }) => ({
+      inbound: {
+        async execute(input, next) {
+          const hung = hungBefore(info.heartbeatDetails);
+          const what = `${info.activityType} of ${info.workflowExecution?.workflowId ?? 'no workflow'}`;
+          if (hung >= MAX_HUNG) throw givenUp(info.activityType);
+          const id = info.base64TaskToken;
+          tell({ kind: 'began', id, what, hung });
+          try {
+            return await next(input);
+          } finally {
+            tell({ kind: 'ended', id });
+          }
+        },
+      },
+    }),
+    async close() {
+      process.off('exit', noteExit);
+      clearInterval(timer);
+      await thread.terminate();
+    },
+  };
+}
+
+/** Called in the middle of whatever this thread does. */
+function answerHere(): HangAnswer {
+  const id = asyncLocalStorage.getStore()?.info.base64TaskToken;
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 30;
+  const { stack = '' } = new Error('here');
+  Error.stackTraceLimit = stackTraceLimit;
+  return { ...(id !== undefined && { id }), stack };
+}
+
+/** Other details are the activity's. */
+function hungBefore(details: unknown): number {
+  const { hung } = isRecord(details) ? (details as { readonly hung?: unknown }) : {};
+  return typeof hung === 'number' ? hung : 0;
+}
+
+function givenUp(activity: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    `given up: ${MAX_HUNG} workers that ran this (${activity}) stood still or ended in the middle of it, and it is not tried again. ` +
+      'Their logs have the code that did it, such as a tool, a processor or a hook: correct that, or send something else',
+    HUNG_WORKER,
+  );
 }
 
 export function eventLoopGauge(): EventLoopOptions['gauge'] {

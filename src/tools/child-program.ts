@@ -26,6 +26,8 @@ export async function startThread(file: string, memoryMb: number, options: Worke
   const thread = new Worker(program.kind === 'file' ? program.path : program.code, {
     eval: program.kind === 'code',
     env: {},
+    // What this process was started to load before all else is for it alone, and may need the environment.
+    execArgv: [],
     // It reads what strangers wrote: whatever it prints is theirs.
     stdout: true,
     stderr: true,

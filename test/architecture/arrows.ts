@@ -50,6 +50,8 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['models/circuit-breaker.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
+  // A program of its own, which a worker starts by its path.
+  { place: 'telemetry/hang-thread.ts', may: [], packages: ['node:fs', 'node:inspector', 'node:worker_threads', '@temporalio/client'] },
   {
     place: 'memory/',
     may: ['records/', 'conversation/', 'platform/', 'search/', 'stores/store.ts', 'models/model.ts', 'models/embedder.ts'],

@@ -46,6 +46,7 @@ test('without any setting everything has its default', () => {
     workspace: join(cwd, 'workspace'),
     logLevel: 'info',
     blockedMs: 1000,
+    blockedEndMs: 15_000,
     searchCacheBytes: 256 * 1024 * 1024,
     filesQuota: 1024 * 1024 * 1024,
     fetchAllow: [],

@@ -177,6 +177,15 @@ const TABLE: Readonly<Record<string, Row>> = {
     ],
     bad: ['99', '600001', 'soon', '100.5'],
   },
+  PERDURA_BLOCKED_END_MS: {
+    key: 'blockedEndMs',
+    good: [
+      ['0', 0],
+      ['5000', 5_000],
+      ['3600000', 3_600_000],
+    ],
+    bad: ['1', '4999', '3600001', 'never', '5000.5'],
+  },
   PERDURA_AUDIT_FILE: { key: 'auditFile', ...fileOf('audit.jsonl') },
   PERDURA_FETCH_ALLOW: {
     ...{

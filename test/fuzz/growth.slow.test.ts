@@ -29,7 +29,7 @@ import { canonicalForms } from '../../src/tools/call-identity.js';
 import { matches } from '../../src/tools/approval-rules.js';
 import { secretLeaving } from '../../src/tools/egress-scan.js';
 import { plainOutput, showHidden, withoutHidden } from '../../src/tools/hidden-text.js';
-import { toTerminalLine, toTerminalText } from '../../src/cli/terminal/terminal-text.js';
+import { toTerminalLine, toTerminalText, wrapWords } from '../../src/cli/terminal/terminal-text.js';
 import type { Entry } from '../../src/records/message.js';
 import { answer, result, user } from '../memory/builders.js';
 
@@ -186,6 +186,8 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   plainOutput,
   toTerminalText,
   toTerminalLine: (text) => toTerminalLine(text, 80),
+  // What reaches it is safe, save for colours of ours.
+  wrapWords: (text) => [wrapWords(toTerminalText(text), 80), wrapWords(text.replaceAll('a', '\x1b[31ma\x1b[39m'), 80)],
 };
 
 const toEntry = (message: Entry['message'], at = 0): Entry => ({

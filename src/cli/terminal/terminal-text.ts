@@ -76,17 +76,37 @@ const MIN_ROOM = 0.5;
 export function wrapWords(text: string, columns: number): string {
   // No character takes more than two cells.
   if (text.length * 2 <= columns) return text;
-  // Loaded by who has a screen alone.
-  const wrap = require('wrap-ansi') as typeof wrapAnsi;
   return text
     .split('\n')
     .map((line) => {
       const indent = measureIndent(line, columns);
       const [head, rest] = [line.slice(0, indent), line.slice(indent)];
-      const rows = wrap(rest, columns - indent, { hard: true, trim: false }).split('\n');
+      const rows = wrapInPieces(rest, columns - indent);
       return head + rows.map((row, at) => row.replace(at === 0 ? / +$/ : /^ | +$/g, '')).join(`\n${' '.repeat(indent)}`);
     })
     .join('\n');
+}
+
+/** Colours whole, and no half of a character. */
+const PIECES = /(?:\x1b\[[\d;]*m|.){1,64}/gsu;
+/** Characters for each cell of a row: colours and marks take no cells, so that a row without an end may have any number. */
+const MAX_CHARACTERS = 16;
+
+/** What wraps takes the square of what it is given, so it is given a piece at a time, behind the row that is not yet full. */
+function wrapInPieces(line: string, columns: number): string[] {
+  // Loaded by who has a screen alone.
+  const wrap = require('wrap-ansi') as typeof wrapAnsi;
+  const rows: string[] = [];
+  let open = '';
+  for (const [piece] of line.matchAll(PIECES)) {
+    const wrapped = wrap(open + piece, columns, { hard: true, trim: false }).split('\n');
+    open = wrapped.pop() ?? '';
+    rows.push(...wrapped);
+    if (open.length <= columns * MAX_CHARACTERS) continue;
+    rows.push(open);
+    open = '';
+  }
+  return [...rows, open];
 }
 
 function measureIndent(line: string, columns: number): number {

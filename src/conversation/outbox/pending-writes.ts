@@ -1,7 +1,8 @@
 /**
  * Pending writes: what the store does not have yet, and what it has taken.
  *
- * @rule outbox/text-until-written: The state has a message's text until the store has it. (test: test/conversation/turn/turns.test.ts)
+ * @rule outbox/text-until-written: The state has a message's text until the store has it; but one that workers stood still in, or ended in,
+ *   gives way to a sentence that says so, or every later step would end a worker again. (test: test/conversation/turn/turns.test.ts)
  * @rule outbox/pending-until-receipt: A write is pending until a step reports it: a step that failed, or never started, changes nothing.
  *   While the store is down, steps repeat at most fifteen seconds apart (state/turn-access.ts), and the turn waits. (test:
  *   test/conversation/turn/turns.test.ts)
@@ -13,7 +14,7 @@
  */
 import { rejectInput, steeringBecomesNext } from '../inbox/arrivals.js';
 import { payOnce } from '../state/budget.js';
-import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from './writes.js';
+import type { MessageToRecord, QueuedAgain, StepFailure, StoreStepInput, Writes, Written } from './writes.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
@@ -23,6 +24,7 @@ import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/queue-
 import { assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { utf8Length } from '../../records/text.js';
+import { HUNG_WORKER } from '../../records/turn-end.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
@@ -98,8 +100,28 @@ export function acceptStoreStep(state: ConversationState, { input, output, at }:
   return withQueueInBounds(stored, output.rehydrated ?? [], at);
 }
 
-export function failStoreStep(state: ConversationState, { failure, at }: Failed<'store-step'>): ConversationState {
+export function failStoreStep(failed: ConversationState, { input, failure, at }: Failed<'store-step'>): ConversationState {
+  const state = withoutHungTexts(failed, input.write, failure);
   return withRetry(state, 'store', storeRetryAfter(failure, (state.retries['store']?.attempts ?? 0) + 1, at));
+}
+
+const WITHHELD = '[This message was not taken in: workers stood still, or ended, while they read it.]';
+
+/**
+ * After a step that has ended two workers, which may have been in a processor of its messages. What the store has taken meanwhile stays as
+ * it is there: the first write of a slot counts.
+ */
+export function withoutHungTexts(state: ConversationState, { messages }: Writes, { type }: StepFailure): ConversationState {
+  if (type !== HUNG_WORKER || messages.length === 0) return state;
+  const slots = new Set(messages.map(({ slot }) => slot));
+  // `bytes` stay: the receipt corrects what they count for.
+  const withhold = (item: QueuedMessage): QueuedMessage =>
+    slots.has(item.slot) && !item.recorded ? { ...withoutContent(item), text: WITHHELD, isWithheld: true } : item;
+  return {
+    ...state,
+    queue: state.queue.map((item) => (item.kind === 'message' ? withhold(item) : item)),
+    outbox: { ...state.outbox, messages: state.outbox.messages.map(withhold) },
+  };
 }
 
 /** Removes the writes that the receipt confirms from the pending ones (outbox/text-until-written, outbox/pending-until-receipt). */
@@ -244,8 +266,8 @@ function messagesToStore(state: ConversationState): QueuedMessage[] {
 }
 
 function toRecord(item: QueuedMessage): MessageToRecord {
-  const { messageId, slot, turn, seq = 1, session, at, parts } = item;
-  const place = { messageId, slot, turn: turnId(turn), seq, session, ts: at / 1000 };
+  const { messageId, slot, turn, seq = 1, session, at, parts, isWithheld } = item;
+  const place = { messageId, slot, turn: turnId(turn), seq, session, ts: at / 1000, ...(isWithheld && { isWithheld }) };
   return parts ? { ...place, text: '', parts } : { ...place, ...pickContent(item) };
 }
 

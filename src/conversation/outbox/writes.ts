@@ -13,6 +13,8 @@ export interface MessageToRecord extends MessageContent {
   readonly ts: number;
   /** References to bodies that, joined, are the JSON of a content that was too large for one input. */
   readonly parts?: readonly string[];
+  /** The text is Perdura's, in the place of one that workers stood still in (outbox/text-until-written): no processor reads it. */
+  readonly isWithheld?: true;
 }
 
 /**

@@ -28,6 +28,8 @@ export type QueueItem =
       readonly seq?: number;
       /** Of a message that is too large for one input: its stored parts so far (outbox/large-message-in-parts). */
       readonly parts?: readonly string[];
+      /** Its text is one of Perdura's (outbox/text-until-written). */
+      readonly isWithheld?: true;
       /** Its content is gone once it is recorded. */
     } & Partial<MessageContent>)
   /** An application event; `payload` stays in the queue until its reducer has seen it. */

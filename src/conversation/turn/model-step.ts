@@ -17,7 +17,7 @@ import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
 import { assistantEntry, type AssistantBlock, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { Completed, Failed } from '../effect.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
-import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
+import { acceptWritten, asksAttributes, withoutHungTexts } from '../outbox/pending-writes.js';
 import {
   retryAfter,
   storeRetryAfter,
@@ -148,7 +148,8 @@ function payMade(
   return state.turn && turnId(state.turn.number) === turn ? spend(paid, usage) : paid;
 }
 
-export function failModelStep(state: ConversationState, { input, failure, at }: Failed<'model-step'>): ConversationState {
+export function failModelStep(failed: ConversationState, { input, failure, at }: Failed<'model-step'>): ConversationState {
+  const state = withoutHungTexts(failed, input.write, failure);
   const call = currentModelCall(state);
   if (!state.turn || call?.id !== input.call.id) return state; // (turn/result-of-flight-counts)
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');

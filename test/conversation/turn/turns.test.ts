@@ -358,6 +358,26 @@ test('a store that is away for hours does not end the turn: nobody was asked yet
   expect(state.turn?.phase).toMatchObject({ call: { failures: 0 } });
 });
 
+const HUNG: StepFailure = { type: 'hung-worker', message: 'given up: 2 workers stood still', transient: false };
+
+test('a step that has ended two workers ends its turn in words, and no processor reads its message again', () => {
+  const { state, failed } = thinking('poison');
+  const { state: after, steps } = settle(apply(state, failed(HUNG)));
+  expect(after.ended).toMatchObject([{ number: 1, stopReason: 'failed', error: { type: 'hung-worker', message: HUNG.message } }]);
+  const writes = steps.flatMap((step) => (isEffect(step, 'store-step') ? step.input.write.messages : []));
+  expect(writes).toMatchObject([{ messageId: 'poison', slot: 1, isWithheld: true, text: expect.stringContaining('not taken in') }]);
+  expect(JSON.stringify(after)).not.toContain('isWithheld');
+  expect(settle(apply(after, said('plain'))).state).toMatchObject({ turnsEnded: 2, outbox: { messages: [] } });
+});
+
+test('a store step that has ended two workers withholds its messages too, and is tried again', () => {
+  const running = thinking('a');
+  const waiting = take(applyAll(running.state, ...interrupted(1_500), said('poison', { text: 'x'.repeat(300 * 1024) })), 'store-step');
+  const { state } = settle(apply(waiting.state, waiting.failed(HUNG)));
+  const again = take(apply(state, { kind: 'time-passed', at: state.now + 60_000 }), 'store-step');
+  expect(again.input.write.messages).toMatchObject([{ messageId: 'poison', isWithheld: true }]);
+});
+
 test('a message that waits behind hundreds of others is still known by its id', () => {
   const { state } = thinking('first');
   const many = Array.from({ length: 300 }, (_, i) => said(`other-${i}`));
