@@ -14,7 +14,7 @@ export interface Draft {
   call(call: { readonly callId: string; readonly name: string; readonly input?: JsonValue; readonly before?: AssistantBlock }): GrowingCall;
   /** A block that came whole. */
   add(block: AssistantBlock): void;
-  /** All of it, once nothing more comes. Throws ModelFailure `broken-stream` where a call's input is not whole. */
+  /** All of it, once nothing more comes. A call whose input cannot be read has the reason in its place, for the model to read. */
   blocks(options: { readonly withCalls: boolean }): AssistantBlock[];
   /** The blocks that have ended, without calls. */
   ended(): AssistantBlock[];
@@ -26,6 +26,8 @@ export interface Draft {
 export interface GrowingCall {
   /** More of the JSON of its arguments. */
   grow(json: string): void;
+  /** What comes late, or in another form: its id, more of its name, its arguments as a value. */
+  add(part: { readonly callId?: string; readonly name?: string; readonly input?: JsonValue }): void;
 }
 
 type Item =
@@ -33,9 +35,9 @@ type Item =
   | { readonly kind: 'whole'; readonly block: AssistantBlock }
   | {
       readonly kind: 'call';
-      readonly callId: string;
-      readonly name: string;
-      readonly input: JsonValue;
+      callId: string;
+      name: string;
+      input: JsonValue;
       readonly before?: AssistantBlock;
       json: string;
     };
@@ -75,12 +77,21 @@ export function createDraft(provider: string, onDelta: (delta: ModelDelta) => vo
       emit(kind, piece);
     },
     call({ callId, name, input = {}, before }) {
-      const wellNamed = toWellFormed(name);
-      const item = begin({ kind: 'call', callId, name: wellNamed, input, json: '', ...(before && { before }) });
-      onDelta({ kind: 'tool-call', name: wellNamed });
+      const item = begin({ kind: 'call', callId, name: '', input, json: '', ...(before && { before }) });
+      const addName = (piece: string): void => {
+        if (piece === '') return;
+        if (item.name === '') onDelta({ kind: 'tool-call', name: toWellFormed(piece) });
+        item.name = toWellFormed(item.name + piece);
+      };
+      addName(name);
       return {
         grow: (json) => {
           item.json += json;
+        },
+        add: (part) => {
+          item.callId = part.callId ?? item.callId;
+          item.input = part.input ?? item.input;
+          addName(part.name ?? '');
         },
       };
     },
@@ -130,14 +141,55 @@ export interface Answer<Event> {
 
 export const NO_USAGE: ModelUsage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
 
+/** `failed`: the server gave up in the middle, and may do better when it is asked again. */
+type Meaning = ModelStop | 'failed';
+
 /**
- * An unknown stop reason ends an answer that has content, and breaks an empty one.
- * A stop for tools without one is an end.
+ * What servers call the end of an answer, in lower case: no word means two things with two of them. Anthropic, OpenAI, Gemini and Ollama as
+ * their references have it; `eos`: Together; `model_length`, `error`: Mistral; `sensitive`, `network_error`: Z.ai (GLM);
+ * `insufficient_system_resource`: DeepSeek; `complete`, `error_toxic`, `error_limit`: Cohere; `guardrail_intervened`: Bedrock; `abort`: vLLM.
  */
-export function settledStop(known: ModelStop | undefined, word: string, blocks: readonly AssistantBlock[]): ModelStop {
-  const stop = known ?? (hasText(blocks) ? 'end' : undefined);
-  if (stop === undefined) throw brokenStream(`an unknown stop reason, ${JSON.stringify(toWellFormed(word))}, and no text`);
-  return stop === 'tool-calls' && !blocks.some((block) => block.kind === 'tool-call') ? 'end' : stop;
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map(
+  Object.entries({
+    end: 'end_turn stop_sequence stop eos end complete completed',
+    'tool-calls': 'tool_use tool_calls tool_call function_call',
+    'max-tokens': 'max_tokens max_output_tokens length model_length',
+    refusal:
+      'refusal content_filter content_filtered safety recitation language blocklist prohibited_content spii image_safety image_prohibited_content ' +
+      'image_recitation sensitive guardrail_intervened error_toxic',
+    // One request has had its share: the next goes on.
+    pause: 'pause_turn continuation',
+    'context-full': 'model_context_window_exceeded context_length_exceeded error_limit',
+    // Gemini's last three: the model wrote a call that is none; if the request is repeated, it mostly writes one.
+    failed: 'error network_error insufficient_system_resource abort malformed_function_call unexpected_tool_call too_many_tool_calls',
+  } satisfies Record<Exclude<Meaning, 'interrupted'>, string>).flatMap(([meaning, words]) =>
+    words.split(' ').map((word) => [word, meaning as Meaning] as const),
+  ),
+);
+
+/** Undefined: nobody has told us of that word. */
+export function readStop(word: string): Meaning | undefined {
+  return MEANINGS.get(word.toLowerCase());
+}
+
+/**
+ * How an answer ended, and its blocks. Calls for tools without one are an end. An answer that ended with a word that is not known counts as
+ * cut, and says so; without text it is none. Throws ModelFailure `broken-stream`.
+ */
+export function settleStop(
+  meaning: Meaning | undefined,
+  word: string,
+  blocks: readonly AssistantBlock[],
+): Pick<ModelResponse, 'stop' | 'blocks'> {
+  const shown = JSON.stringify(toWellFormed(word).slice(0, 60));
+  if (meaning === 'failed') throw brokenStream(`the server ended its answer with ${shown}`);
+  if (meaning === undefined && !hasText(blocks)) throw brokenStream(`an unknown stop reason, ${shown}, and no text`);
+  if (meaning === undefined) {
+    const note = `[The server ended this answer with ${shown}, which is no end that is known: something may be missing.]`;
+    return { stop: 'max-tokens', blocks: [...blocks, { kind: 'text', text: note }] };
+  }
+  const hasCalls = blocks.some((block) => block.kind === 'tool-call');
+  return { stop: meaning === 'tool-calls' && !hasCalls ? 'end' : meaning, blocks };
 }
 
 export function hasText(blocks: readonly AssistantBlock[]): boolean {

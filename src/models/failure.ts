@@ -55,6 +55,11 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['unsupported_country_region_territory', 'forbidden'],
   ['model_not_found', 'not-found'],
   ['context_length_exceeded', 'context-full'],
+  // Servers that speak as OpenAI does: llama.cpp, Z.ai (its number for a prompt that is too long)
+  ['exceed_context_size_error', 'context-full'],
+  ['context_window_exceeded', 'context-full'],
+  ['model_context_window_exceeded', 'context-full'],
+  ['1261', 'context-full'],
   ['image_too_large', 'too-large'],
   ['image_file_too_large', 'too-large'],
   ['rate_limit_exceeded', 'rate-limit'],
@@ -84,9 +89,26 @@ const KIND_OF_STATUS: ReadonlyMap<number, ModelFailureKind> = new Map([
   [529, 'overloaded'],
 ]);
 
+/**
+ * A prompt that the model cannot take, in the words of Anthropic, OpenAI, Google, Bedrock, xAI, Groq, Mistral, Together, OpenRouter, GitHub,
+ * Kimi, MiniMax, DashScope (Qwen), Z.ai, Ollama, llama.cpp, LM Studio, vLLM and LiteLLM, as public projects have collected them. The size of
+ * an answer that was wished for is another matter.
+ */
+const CONTEXT_FULL = new RegExp(
+  [
+    'context[ _-]?(window|length|size)|maximum context|longer than the model|max_context_length',
+    '(prompt|input|request)( is|:)? too (long|large for)|prompt 超长|输入长度|too large for model with',
+    'maximum (prompt|model|allowed input) length|range of input length|prompt exceeds the length limit',
+    'reduce (the length of the|your) (messages|prompt|input)|too many (input )?tokens|max input tokens',
+    'exceeds? (the )?(maximum )?(context|number of (input )?tokens)|model token limit|prompt token count|token limit exceeded',
+    'tokens in request more than max',
+  ].join('|'),
+  'i',
+);
+
 /** Where a refusal has no code for it: its words, which may change, are all there is. */
 const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
-  [/prompt is too long|exceeds? (the )?(maximum )?(context|number of tokens)|maximum context|context (window|length)/i, 'context-full'],
+  [CONTEXT_FULL, 'context-full'],
   [/credit balance|billing|usage limit|spend(ing)? limit/i, 'billing'],
   [/location is not supported/i, 'forbidden'],
   [/overloaded|server busy|high demand/i, 'overloaded'],

@@ -9,7 +9,7 @@
 import type { Answer } from './draft.js';
 import { type Provider, toModelFailure } from './failure.js';
 import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type StreamOptions } from './model.js';
-import { toRefusal, Unreachable } from './refusal.js';
+import { Refusal, toRefusal, Unreachable } from './refusal.js';
 
 /** Of a provider that asks for a key. */
 export interface KeyedOptions {
@@ -27,6 +27,8 @@ export interface GuardedCall<Event> {
   readonly answer: Answer<Event>;
   /** Default: the platform's. */
   readonly fetch?: typeof fetch;
+  /** A server of one's own may read a long prompt for minutes: only the whole call's time bounds the wait for the first byte. */
+  readonly isSlowToBegin?: boolean;
   /** Asks, and gives the events of the answer as they come. */
   readonly ask: (channel: HttpChannel) => AsyncIterable<Event>;
 }
@@ -37,6 +39,8 @@ export interface HttpChannel {
   readonly fetch: typeof fetch;
   /** For an SDK that sends by itself: sees the response before it does. */
   watch(send: () => Promise<Response>): Promise<Response>;
+  /** Why the last request was refused, for those who make it in another form. */
+  takeRefusal(): Refusal | undefined;
 }
 
 const IDLE_MS = 60_000;
@@ -50,7 +54,9 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   const { provider, request, options, answer } = call;
   const { signal } = options;
   try {
-    return await guarded({ ...options, fetch: call.fetch }, async (channel, watchdog) => {
+    const { idleMs, totalMs = TOTAL_MS } = options;
+    const firstMs = call.isSlowToBegin === true && idleMs === undefined ? totalMs : idleMs;
+    return await guarded({ ...options, firstMs, fetch: call.fetch }, async (channel, watchdog) => {
       await read(call.ask(channel), answer, channel, watchdog);
       return answer.response();
     });
@@ -101,12 +107,19 @@ async function guarded<T>(
   {
     signal,
     idleMs = IDLE_MS,
+    firstMs = idleMs,
     totalMs = TOTAL_MS,
     fetch: platformFetch = fetch,
-  }: { readonly signal: AbortSignal; readonly idleMs?: number; readonly totalMs?: number; readonly fetch?: typeof fetch | undefined },
+  }: {
+    readonly signal: AbortSignal;
+    readonly idleMs?: number;
+    readonly firstMs?: number | undefined;
+    readonly totalMs?: number;
+    readonly fetch?: typeof fetch | undefined;
+  },
   run: (channel: WatchedChannel, watchdog: Watchdog) => Promise<T>,
 ): Promise<T> {
-  const limits = { idleMs, totalMs, maxBytes: MAX_BYTES };
+  const limits = { idleMs, firstMs, totalMs, maxBytes: MAX_BYTES };
   const watchdog = startWatchdog(signal, limits);
   const channel = createChannel(watchdog, platformFetch);
   try {
@@ -174,6 +187,11 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): Watched
   return {
     signal: watchdog.signal,
     watch,
+    takeRefusal: () => {
+      const refusal = trouble instanceof Refusal ? trouble : undefined;
+      if (refusal) trouble = undefined;
+      return refusal;
+    },
     fetch: (input, init) => {
       const signal = init?.signal ? AbortSignal.any([init.signal, watchdog.signal]) : watchdog.signal;
       return watch(() => platformFetch(input, { ...init, signal }));
@@ -183,11 +201,11 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): Watched
   };
 }
 
-function overLimit(watchdog: Watchdog, { idleMs, totalMs, maxBytes }: WatchdogLimits): ModelFailure | undefined {
+function overLimit(watchdog: Watchdog, { idleMs, firstMs, totalMs, maxBytes }: WatchdogLimits): ModelFailure | undefined {
   const limit = watchdog.expired();
   switch (limit) {
     case 'idle':
-      return new ModelFailure('timeout', `nothing came for ${idleMs / 1000} s`);
+      return new ModelFailure('timeout', `nothing came for ${(watchdog.hasBegun() ? idleMs : firstMs) / 1000} s`);
     case 'total':
       return new ModelFailure('timeout', `it took longer than ${totalMs / 1000} s`);
     case 'bytes':
@@ -213,6 +231,8 @@ interface Watchdog {
   readonly signal: AbortSignal;
   /** Which limit was passed, if one was. */
   expired(): 'idle' | 'total' | 'bytes' | undefined;
+  /** Whether bytes of an answer have come. */
+  hasBegun(): boolean;
   /** Bytes came: the idle limit begins anew, the total one does not. */
   sawBytes(count: number): void;
   /** The answer is complete: what is left of the body gets this long, so that its connection can be used again. */
@@ -222,12 +242,14 @@ interface Watchdog {
 
 interface WatchdogLimits {
   readonly idleMs: number;
+  /** In place of the idle limit, until bytes have come. */
+  readonly firstMs: number;
   readonly totalMs: number;
   /** Of the decompressed body. */
   readonly maxBytes: number;
 }
 
-function startWatchdog(caller: AbortSignal, { idleMs, totalMs, maxBytes }: WatchdogLimits): Watchdog {
+function startWatchdog(caller: AbortSignal, { idleMs, firstMs, totalMs, maxBytes }: WatchdogLimits): Watchdog {
   const abort = new AbortController();
   let expired: 'idle' | 'total' | 'bytes' | undefined;
   let bytes = 0;
@@ -235,16 +257,20 @@ function startWatchdog(caller: AbortSignal, { idleMs, totalMs, maxBytes }: Watch
     expired ??= limit;
     abort.abort();
   };
-  const idle = setTimeout(() => expire('idle'), idleMs);
+  let idle = setTimeout(() => expire('idle'), firstMs);
   const total = setTimeout(() => expire('total'), totalMs);
   let last: NodeJS.Timeout | undefined;
   return {
     signal: AbortSignal.any([caller, abort.signal]),
     expired: () => expired,
+    hasBegun: () => bytes > 0,
     sawBytes(count) {
+      const isFirst = bytes === 0 && count > 0;
       bytes += count;
-      if (bytes > maxBytes) expire('bytes');
-      else idle.refresh();
+      if (bytes > maxBytes) return expire('bytes');
+      if (!isFirst) return void idle.refresh();
+      clearTimeout(idle);
+      idle = setTimeout(() => expire('idle'), idleMs);
     },
     allow(ms) {
       last ??= setTimeout(() => expire('total'), ms);

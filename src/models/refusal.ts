@@ -40,7 +40,7 @@ export function toRefusal(body: unknown, http?: HttpOfRefusal): Refusal {
   const value = typeof body === 'string' ? parsedOrText(body) : body;
   const outer = asObject(Array.isArray(value) ? (value as unknown[])[0] : value);
   const error = isRecord(outer.error) ? asObject(outer.error) : outer;
-  const words = asText(outer.error) || asText(error.message) || (typeof value === 'string' ? plainText(value) : '');
+  const words = readWords(value);
   const status = http?.status ?? (typeof error.code === 'number' ? error.code : undefined);
   const retryAfterMs = (http && retryAfter(http.headers, http.now)) ?? retryDelay(error.details);
   return new Refusal({
@@ -55,6 +55,42 @@ export function toRefusal(body: unknown, http?: HttpOfRefusal): Refusal {
     ].filter((code) => code !== ''),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
+}
+
+const FIELDS_OF_WORDS = [
+  'message',
+  'error',
+  'detail',
+  'msg',
+  'error_message',
+  'error_msg',
+  'error_description',
+  'errors',
+  'title',
+] as const;
+const MAX_WORDS = 1_000;
+
+/** A person's words, wherever a server has them: a text, a list of faults with their places (as FastAPI has them), an object inside another. */
+function readWords(value: unknown, levels = 4): string {
+  if (typeof value === 'string') return levels === 4 ? plainText(value) : value.trim().slice(0, MAX_WORDS);
+  if (levels === 0) return '';
+  if (Array.isArray(value)) {
+    const faults = value.slice(0, 3).map((one: unknown) => {
+      const words = readWords(one, levels - 1);
+      const place = asList(asObject(one).loc).filter((part) => typeof part === 'string' || typeof part === 'number');
+      return words === '' || place.length === 0 ? words : `${place.join('.')}: ${words}`;
+    });
+    return faults
+      .filter((words) => words !== '')
+      .join('; ')
+      .slice(0, MAX_WORDS);
+  }
+  const given = asObject(value);
+  for (const field of FIELDS_OF_WORDS) {
+    const words = readWords(given[field], levels - 1);
+    if (words !== '') return words;
+  }
+  return '';
 }
 
 function parsedOrText(text: string): unknown {

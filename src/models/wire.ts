@@ -3,6 +3,7 @@
  * care.
  */
 import { type Body, type JsonValue, type JsonObject, isBodyRef, shownText, type BodyRef, type AssistantBlock } from '../records/message.js';
+import { errorMessage } from '../platform/errors.js';
 import { isRecord } from '../platform/json.js';
 import { ModelFailure } from './model.js';
 
@@ -101,16 +102,26 @@ export const MAX_DEPTH = 64;
 
 const PROTOTYPE_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
-/** Throws SyntaxError where the JSON is not whole. */
 function parseToolInput(json: string): JsonObject {
-  return toToolInput(JSON.parse(json) as JsonValue);
+  let value: JsonValue;
+  try {
+    value = JSON.parse(json) as JsonValue;
+  } catch (error) {
+    return { _invalid: toWellFormed(`not JSON: ${errorMessage(error)}`).slice(0, 200) };
+  }
+  return toToolInput(value);
 }
 
-/** What no tool can take becomes `{ _invalid: why }`, which every schema refuses. */
+/** What no tool can take becomes `{ _invalid: why }` (`whyUnread`). */
 function toToolInput(value: JsonValue): JsonObject {
   if (!isRecord(value)) return { _invalid: 'not a JSON object' };
   if (isDeeperThan(value, MAX_DEPTH)) return { _invalid: `nested deeper than ${MAX_DEPTH} levels` };
   return toWellFormedJson(withoutPrototypeKeys(value) as JsonObject);
+}
+
+/** Why what a model wrote as input is none; undefined for any other input. No tool is run with it. */
+export function whyUnread(input: JsonValue): string | undefined {
+  return isRecord(input) && typeof input['_invalid'] === 'string' && Object.keys(input).length === 1 ? input['_invalid'] : undefined;
 }
 
 /** On its way back to a model: the APIs take objects only. */
@@ -142,12 +153,9 @@ export interface UnparsedCall {
   readonly input: JsonValue;
 }
 
+/** The answer ended well, so this is what the model wrote: where it cannot be read, the call is answered with why. */
 export function readCall({ callId, name, json, input }: UnparsedCall): AssistantBlock {
-  try {
-    return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
-  } catch (error) {
-    throw brokenStream(`the input of ${name} is not whole JSON`, error);
-  }
+  return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
 }
 
 export function brokenStream(what: string, cause?: unknown): ModelFailure {

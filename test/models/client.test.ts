@@ -12,6 +12,7 @@ import {
   type ModelResponse,
   type StreamOptions,
 } from '../../src/models/model.js';
+import { createOpenAIModel } from '../../src/models/openai/client.js';
 import * as faults from '../support/provider-apis/faults.js';
 import { startMessagesApi, type MessagesApi } from '../support/provider-apis/messages-api.js';
 import { callTool, callTools, gate, text, type Reply } from '../support/provider-apis/reply.js';
@@ -94,7 +95,17 @@ describe('an answer', () => {
       { stop: 'refusal', blocks: [{ kind: 'text', text: 'No, because.' }] },
     ],
     ['refusal after words', faults.refusal('No.', 'I can'), { stop: 'refusal', blocks: [{ kind: 'text', text: 'I can' }] }],
-    ['an unknown word, with text', faults.unknownStop('gone_fishing', 'Hi'), { stop: 'end', blocks: [{ kind: 'text', text: 'Hi' }] }],
+    [
+      'an unknown word, with text',
+      faults.unknownStop('gone_fishing', 'Hi'),
+      {
+        stop: 'max-tokens',
+        blocks: [
+          { kind: 'text', text: 'Hi' },
+          { kind: 'text', text: expect.stringContaining('"gone_fishing"') as string },
+        ],
+      },
+    ],
     ['tool_use without a tool', { text: 'Hi', stopReason: 'tool_use' }, { stop: 'end' }],
   ])('stops by %s', async (_, reply, expected) => {
     expect(await ask(reply)).toMatchObject(expected);
@@ -106,7 +117,8 @@ describe('an answer', () => {
 
   test.each(['max_tokens', 'end_turn', 'gone_fishing', 'refusal', 'pause_turn'])('tools are not called after %s', async (stopReason) => {
     const response = await ask({ ...callTool('write_file', { path: 'a' }), text: 'I will', stopReason });
-    expect(response.blocks).toEqual([{ kind: 'text', text: 'I will' }]);
+    expect(response.blocks[0]).toEqual({ kind: 'text', text: 'I will' });
+    expect(response.blocks.filter(({ kind }) => kind === 'tool-call')).toEqual([]);
   });
 
   test.each(['{"path":"a.txt","content":"line 1"', '{"path":"a.txt","con', '["/tmp/a","/tmp', '{"path":"a.txt"}'])(
@@ -116,8 +128,9 @@ describe('an answer', () => {
     },
   );
 
-  test('an input that is not whole though the tool was meant is a broken stream', async () => {
-    expect(await kindAfter(callTools({ name: 'write_file', inputJson: '{"path":"a' }))).toBe('broken-stream');
+  test('an input that is no JSON though the answer ended well is what the model wrote: it is told so', async () => {
+    const { stop, blocks } = await ask(callTools({ name: 'write_file', inputJson: '{"path":"a' }));
+    expect([stop, blocks]).toEqual(['tool-calls', [expect.objectContaining({ input: { _invalid: expect.stringContaining('not JSON') } })]]);
   });
 
   test.each<[string, string, unknown]>([
@@ -425,3 +438,31 @@ function refused(url: string): Promise<void> {
       .on('connect', () => reject(new Error(`${url} still answers`)));
   });
 }
+
+describe('the first byte', () => {
+  afterEach(() => jest.useRealTimers());
+
+  const answered = 'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  const after = (ms: number): typeof fetch =>
+    (async (_address, init) =>
+      await new Promise((resolve, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+        setTimeout(() => resolve(new Response(answered, { headers: { 'content-type': 'text/event-stream' } })), ms);
+      })) as typeof fetch;
+
+  test.each([
+    ['a server of one’s own may read a prompt for minutes', 'http://127.0.0.1:1/v1', 150_000, 'end'],
+    ['only the time of the whole call bounds it', 'http://127.0.0.1:1/v1', 650_000, '600 s'],
+    ['the public API has a minute', undefined, 75_000, 'nothing came for 60 s'],
+  ])('%s', async (_what, baseURL, ms, outcome) => {
+    jest.useFakeTimers();
+    const own = createOpenAIModel({ apiKey: KEY, fetch: after(ms), ...(baseURL !== undefined && { baseURL }) });
+    const { signal } = new AbortController();
+    const asking = own.stream(request({}), { signal, onDelta: () => {} }).then(
+      ({ stop }) => stop,
+      (error: unknown) => (error as Error).message,
+    );
+    await jest.advanceTimersByTimeAsync(700_000);
+    expect(await asking).toContain(outcome);
+  });
+});

@@ -215,9 +215,10 @@ export function describeProvider(subject: Subject): void {
       expect(response).toMatchObject({ stop: 'max-tokens', blocks: [] });
     });
 
-    test('by a word that nobody knows: an end after words, and no answer without', async () => {
+    test('by a word that nobody knows: cut after words, which says so, and no answer without', async () => {
       const { stop, blocks } = await ask(faults.unknownStop('gone_fishing', 'Hi'));
-      expect({ stop, said: shown(blocks) }).toEqual({ stop: 'end', said: [{ kind: 'text', text: 'Hi' }] });
+      const note = { kind: 'text', text: expect.stringMatching(/"gone_fishing"/i) as string };
+      expect({ stop, said: shown(blocks) }).toEqual({ stop: 'max-tokens', said: [{ kind: 'text', text: 'Hi' }, note] });
       expect((await failing(ask(faults.unknownStop()))).kind).toBe('broken-stream');
     });
 
@@ -238,8 +239,12 @@ export function describeProvider(subject: Subject): void {
     });
 
     const streaming = subject.streamsInputs ? test : test.skip;
-    streaming('with an input that is not whole though the tool was meant: a broken stream', async () => {
-      expect(await kindAfter(callTools({ name: 'write_file', inputJson: '{"path":"a' }))).toBe('broken-stream');
+    streaming('with an input that is no JSON though the answer ended well: a call that says so', async () => {
+      const { stop, blocks } = await ask(callTools({ name: 'write_file', inputJson: '{"path":"a' }));
+      expect([stop, blocks]).toMatchObject([
+        'tool-calls',
+        [{ kind: 'tool-call', input: { _invalid: expect.stringContaining('not JSON') } }],
+      ]);
     });
   });
 

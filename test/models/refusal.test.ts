@@ -22,6 +22,19 @@ test.each<[string, string, Refused]>([
   ['plain words', '  No,\n never. ', { status: 429, words: 'No, never.', codes: [] }],
   ['a web page', '<html><title>429 Slow</title></html>', { status: 429, words: '(a web page: 429 Slow)', codes: [] }],
   ['nothing', '', { status: 429, words: '', codes: [] }],
+  [
+    'FastAPI’s, with the place of each fault',
+    '{"detail":[{"loc":["body","messages",2,"role"],"msg":"no such role","type":"value_error"},{"loc":["body","x"],"msg":"extra"}]}',
+    { status: 429, words: 'body.messages.2.role: no such role; body.x: extra', codes: [] },
+  ],
+  [
+    'Mistral’s',
+    '{"object":"error","message":{"detail":[{"type":"extra","loc":["body","max_completion_tokens"],"msg":"Not permitted"}]},"type":"invalid_request_error"}',
+    { status: 429, words: 'body.max_completion_tokens: Not permitted', codes: ['invalid_request_error'] },
+  ],
+  ['a problem as the RFC has it', '{"title":"Bad","detail":"No such model."}', { status: 429, words: 'No such model.', codes: [] }],
+  ['a list of errors', '{"errors":[{"message":"No."},{"message":"Never."}]}', { status: 429, words: 'No.; Never.', codes: [] }],
+  ['a shape without words', '{"ok":false,"n":[1]}', { status: 429, words: '', codes: [] }],
 ])('a refusal is read from %s', (_, body, refused) => {
   expect(toRefusal(body, http(429)).refused).toEqual(refused);
 });
@@ -51,6 +64,41 @@ test.each<[string, number | undefined, object, string]>([
   ['a bad prompt in the middle of a stream', undefined, { code: 'invalid_prompt', message: 'no' }, 'invalid-request'],
 ])('%s is no mere status', (_, status, error, kind) => {
   expect(kindOf(toRefusal({ error }, status === undefined ? undefined : http(status)))).toBe(kind);
+});
+
+// As the providers and servers say it, collected from public issues and projects.
+test.each([
+  ['Anthropic', 'prompt is too long: 213462 tokens > 200000 maximum'],
+  ['OpenAI', "This model's maximum context length is 8191 tokens, however you requested 10346 tokens"],
+  ['OpenAI, Responses', 'Your input exceeds the context window of this model. Please adjust your input and try again.'],
+  ['Google', 'The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).'],
+  ['xAI', "This model's maximum prompt length is 131072 but the request contains 537812 tokens."],
+  ['Groq', 'Please reduce the length of the messages or completion.'],
+  ['Bedrock', 'Input is too long for requested model.'],
+  ['Bedrock, of Titan', 'Too many input tokens. Max input tokens: 8192, request input token count: 9279'],
+  ['Mistral', 'Prompt contains 300000 tokens and 0 draft tokens, too large for model with 262144 maximum context length'],
+  ['Together', "The input (300 tokens) is longer than the model's context length (200 tokens)."],
+  ['GitHub', 'prompt token count of 5000 exceeds the limit of 4096'],
+  ['Kimi', 'Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)'],
+  ['MiniMax', 'invalid params, context window exceeds limit'],
+  ['DashScope', 'Range of input length should be [1, 30000]'],
+  ['Z.ai', 'Prompt 超长'],
+  ['Ollama', 'prompt too long; exceeded max context length by 12 tokens'],
+  ['llama.cpp', 'the request exceeds the available context size, try increasing it'],
+  ['llama.cpp, since 2026', 'request (9120 tokens) exceeds the available context size (8192 tokens), try increasing it'],
+  ['LM Studio', 'The number of tokens to keep from the initial prompt is greater than the context length.'],
+  ['vLLM', "Input length (265330) exceeds model's maximum context length (262144)."],
+])('%s says that the context is full', (_who, message) => {
+  for (const status of [400, 422, 500]) expect(kindOf(toRefusal({ error: { message } }, http(status)))).toBe('context-full');
+});
+
+test.each([
+  ['a wish for too long an answer', 'max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens'],
+  ['its form at others', 'max_tokens exceeds the limit of 8192'],
+  ['a text in a tool', 'tools.0.description: string is longer than 1024'],
+  ['a role', 'Expected last role User or Tool but got assistant'],
+])('%s is no full context', (_what, message) => {
+  expect(kindOf(toRefusal({ error: { message } }, http(400)))).toBe('invalid-request');
 });
 
 test('who is not reached is told from who does not answer in time', () => {

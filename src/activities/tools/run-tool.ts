@@ -30,6 +30,7 @@ import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/b
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
 import { countCharacters } from '../../memory/channel/open-memory.js';
+import { whyUnread } from '../../models/wire.js';
 import { isRecord } from '../../platform/json.js';
 import { createKnownSecrets } from '../../platform/known-secrets.js';
 
@@ -145,6 +146,12 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const names = offered.map(({ name }) => name);
   const unknown = `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.`;
   if (!tool) return { outcome: 'rejected', text: waiting.get(input.name) ?? unknown };
+
+  const unread = whyUnread(argument);
+  if (unread !== undefined) {
+    const text = `${input.name} did not run: its arguments cannot be read (${unread}). Send them again, as one JSON object.`;
+    return { outcome: 'rejected', text };
+  }
 
   const check = input.person?.input === undefined ? whyNotUnasked : whyNotEdited;
   const refusal = await check(dependencies, input, agent, tool, argument);

@@ -18,8 +18,8 @@ import {
   toWellFormed,
 } from '../wire.js';
 import { renderRequest } from './render.js';
-import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
-import { type Answer, hasText, settledStop, createDeltaEmitter } from '../draft.js';
+import type { AssistantBlock, JsonObject, JsonValue } from '../../records/message.js';
+import { type Answer, hasText, readStop, settleStop, createDeltaEmitter } from '../draft.js';
 
 const NAME = 'anthropic';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */
@@ -101,16 +101,6 @@ interface OpenBlock {
 }
 
 type WholeBlock = AssistantBlock | UnparsedCall;
-
-const STOPS: ReadonlyMap<string, ModelStop> = new Map([
-  ['end_turn', 'end'],
-  ['stop_sequence', 'end'],
-  ['tool_use', 'tool-calls'],
-  ['max_tokens', 'max-tokens'],
-  ['refusal', 'refusal'],
-  ['pause_turn', 'pause'],
-  ['model_context_window_exceeded', 'context-full'],
-]);
 
 /** What cannot come before `message_start`. */
 const IN_MESSAGE = ['content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'];
@@ -195,10 +185,11 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
     response() {
       if (!whole || stopReason === undefined) throw brokenStream('the stream ended before message_stop');
       const calls = stopReason === 'tool_use';
-      const blocks = wholeBlocks().flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : calls ? [readCall(block)] : []));
-      const stop = settledStop(STOPS.get(stopReason), stopReason, blocks);
-      if (stop === 'refusal' && explanation && !hasText(blocks)) blocks.push({ kind: 'text', text: toWellFormed(explanation) });
-      return { blocks, stop, usage: toUsage(usage ?? NO_USAGE) };
+      const read = wholeBlocks().flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : calls ? [readCall(block)] : []));
+      const { stop, blocks } = settleStop(readStop(stopReason), stopReason, read);
+      const why: AssistantBlock[] =
+        stop === 'refusal' && explanation && !hasText(blocks) ? [{ kind: 'text', text: toWellFormed(explanation) }] : [];
+      return { blocks: [...blocks, ...why], stop, usage: toUsage(usage ?? NO_USAGE) };
     },
     soFar: () => ({
       blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'),

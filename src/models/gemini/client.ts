@@ -8,8 +8,8 @@ import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import type { AssistantBlock, ModelStop, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
-import { type Answer, hasText, NO_USAGE, settledStop, createDraft } from '../draft.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
+import { type Answer, hasText, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
@@ -28,7 +28,9 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);
       const answer = createAnswer(NAME, options.onDelta, toolNames);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(apiKey, baseURL, request, channel) });
+      const isSlowToBegin = baseURL !== undefined;
+      const call = (channel: HttpChannel): AsyncIterable<unknown> => ask(apiKey, baseURL, request, channel);
+      return await guardedCall({ provider, request, options, answer, fetch, isSlowToBegin, ask: call });
     },
   };
 }
@@ -67,24 +69,6 @@ function refusalIn(error: unknown): Error | undefined {
 // - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
 // - Tool calls count only if the model stopped for them.
 // - A thought signature is stored as a separate block, next to the block that it signs: before a call, after text.
-
-const STOPS: ReadonlyMap<string, ModelStop> = new Map([
-  ['STOP', 'end'],
-  ['MAX_TOKENS', 'max-tokens'],
-  ['SAFETY', 'refusal'],
-  ['RECITATION', 'refusal'],
-  ['LANGUAGE', 'refusal'],
-  ['BLOCKLIST', 'refusal'],
-  ['PROHIBITED_CONTENT', 'refusal'],
-  ['SPII', 'refusal'],
-  ['IMAGE_SAFETY', 'refusal'],
-  ['IMAGE_PROHIBITED_CONTENT', 'refusal'],
-  // One request has had its share; the SDK would ask again by itself.
-  ['CONTINUATION', 'pause'],
-]);
-
-/** The model wrote a call that is none; if the request is repeated, it mostly writes one. */
-const BROKEN_CALLS: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL'];
 
 /** `toolNames`: of the tools that were offered. */
 export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void, toolNames: readonly string[] = []): Answer<unknown> {
@@ -129,11 +113,10 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
     isWhole: () => finish !== undefined,
     response() {
       if (finish === undefined) throw brokenStream('the stream ended before its finish reason');
-      if (BROKEN_CALLS.includes(finish)) throw brokenStream(`the model wrote a tool call that is none (${finish})`);
-      const known = blocked ? 'refusal' : finish === 'STOP' && draft.hasCalls() ? 'tool-calls' : STOPS.get(finish);
+      const known = blocked ? 'refusal' : finish === 'STOP' && draft.hasCalls() ? 'tool-calls' : readStop(finish);
       const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
       if (known === 'refusal' && !hasText(blocks)) blocks.push({ kind: 'text', text: refusalText(finish, explanation) });
-      return { blocks, stop: settledStop(known, finish, blocks), usage };
+      return { ...settleStop(known, finish, blocks), usage };
     },
     soFar: () => ({ blocks: draft.ended(), usage }),
   };

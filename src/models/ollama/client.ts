@@ -5,8 +5,8 @@ import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
 import { guardedCall, type HttpChannel, guardedRequest } from '../guarded-call.js';
 import { type Model, type ModelRequest, type ModelDelta, type ToolDescription, answerTokens, type ContextWindow } from '../model.js';
-import type { ModelStop, AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop, createDraft } from '../draft.js';
+import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
+import { type Answer, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
 import { toRefusal } from '../refusal.js';
 import { isRecord } from '../../platform/json.js';
@@ -34,7 +34,8 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
     contextWindow: async (model, wanted) => toContextWindow(await shown(model), wanted),
     async stream(request, options) {
       const answer = createAnswer(NAME, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask({ host, headers }, request, channel) });
+      const call = (channel: HttpChannel): AsyncIterable<unknown> => ask({ host, headers }, request, channel);
+      return await guardedCall({ provider, request, options, answer, fetch, isSlowToBegin: true, ask: call });
     },
   };
 }
@@ -93,11 +94,6 @@ function decoded(text: string): string {
 // Only a line that says `done` ends an answer. Tool calls count only if the model stopped by itself: Ollama has no word for stopping to
 // call tools.
 
-const STOPS: ReadonlyMap<string, ModelStop> = new Map([
-  ['stop', 'end'],
-  ['length', 'max-tokens'],
-]);
-
 export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
   const draft = createDraft(provider, onDelta);
   let usage = NO_USAGE;
@@ -126,9 +122,9 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
     isWhole: () => reason !== undefined,
     response() {
       if (reason === undefined) throw brokenStream('the stream ended before its last line');
-      const known = reason === 'stop' && draft.hasCalls() ? 'tool-calls' : STOPS.get(reason);
+      const known = reason === 'stop' && draft.hasCalls() ? 'tool-calls' : readStop(reason);
       const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
-      return { blocks, stop: settledStop(known, reason, blocks), usage };
+      return { ...settleStop(known, reason, blocks), usage };
     },
     soFar: () => ({ blocks: draft.ended(), usage }),
   };

@@ -9,27 +9,18 @@ import type {
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses.js';
 import { loadOptional } from '../../platform/optional-package.js';
-import { type Answer, NO_USAGE, settledStop, createDraft, type GrowingCall } from '../draft.js';
+import type { Answer } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
-import type { Model, ModelDelta, ModelRequest, ModelUsage, ToolDescription } from '../model.js';
+import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
+import { createChatAnswer } from './chat-answer.js';
+import { COMPATIBLE, learnDialect, OPENAI, type Dialect } from './dialect.js';
 import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
-import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import {
-  asCount,
-  asList,
-  asObject,
-  asText,
-  toWellFormed,
-  toWellFormedJson,
-  createWireIds,
-  toWireName,
-  brokenStream,
-  toSentInput,
-} from '../wire.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
+import { asCount, asObject, toWellFormed, toWellFormedJson, createWireIds, toWireName, toSentInput } from '../wire.js';
 import { sentSchema } from '../answer-schema.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { cutText, EMBED_MS, readVectors, type Embedder } from '../embedder.js';
@@ -43,7 +34,7 @@ export function createOpenAIModel(options: KeyedOptions): Model {
   return createModel(options, {
     name: 'openai',
     answer: createChatAnswer,
-    ask: (client, request, signal) => client.chat.completions.create(renderChat(request), { signal }),
+    ask: (client, request, signal, dialect) => client.chat.completions.create(renderChat(request, dialect), { signal }),
   });
 }
 
@@ -60,20 +51,40 @@ export function createOpenAIResponsesModel(options: KeyedOptions): Model {
 interface Api {
   readonly name: string;
   readonly answer: (provider: string, onDelta: (delta: ModelDelta) => void) => Answer<unknown>;
-  readonly ask: (client: OpenAI, request: ModelRequest, signal: AbortSignal) => PromiseLike<AsyncIterable<unknown>>;
+  readonly ask: (client: OpenAI, request: ModelRequest, signal: AbortSignal, dialect: Dialect) => PromiseLike<AsyncIterable<unknown>>;
 }
+
+/** So many things may be wrong with a request that no server of its kind has taken before. */
+const MAX_LESSONS = 4;
 
 function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api): Model {
   const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: api.name, secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
 
+  // By the model's name: behind one address may be many servers.
+  const dialects = new Map<string, Dialect>();
+
   async function* ask(request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
     const client = await createClient(apiKey, baseURL, channel);
     try {
-      yield* await api.ask(client, request, channel.signal);
+      yield* await open(client, request, channel);
     } catch (error) {
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
+    }
+  }
+
+  async function open(client: OpenAI, request: ModelRequest, channel: HttpChannel): Promise<AsyncIterable<unknown>> {
+    for (let lessons = 0; ; lessons++) {
+      const dialect = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      try {
+        return await api.ask(client, request, channel.signal, dialect);
+      } catch (error) {
+        const refusal = channel.takeRefusal();
+        const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(dialect, refusal.refused) : undefined;
+        if (learnt === undefined) throw refusal ?? error;
+        dialects.set(request.model, learnt);
+      }
     }
   }
 
@@ -83,7 +94,8 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const answer = api.answer(api.name, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(request, channel) });
+      const isSlowToBegin = baseURL !== undefined;
+      return await guardedCall({ provider, request, options, answer, fetch, isSlowToBegin, ask: (channel) => ask(request, channel) });
     },
   };
 }
@@ -105,79 +117,6 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
     logLevel: 'off',
     fetch: channel.fetch,
   });
-}
-
-// Puts an answer together from the chunks of Chat Completions.
-//
-// - An answer is whole once it has a finish reason and its usage; if no usage comes, once the stream has ended well after the finish
-//   reason. Not every server with this protocol counts tokens.
-// - Tool calls count unless the answer was cut off: a forced call finishes with `stop`.
-// - Unknown fields do no harm.
-
-const STOPS: ReadonlyMap<string, ModelStop> = new Map([
-  ['stop', 'end'],
-  ['tool_calls', 'tool-calls'],
-  ['function_call', 'tool-calls'],
-  ['length', 'max-tokens'],
-  ['content_filter', 'refusal'],
-]);
-
-export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
-  const draft = createDraft(provider, onDelta);
-  const calls = new Map<number, GrowingCall>();
-  let usage: ModelUsage | undefined;
-  let finish: string | undefined;
-  let ended = false;
-  let refused = false;
-
-  const takeCall = (value: unknown): void => {
-    const { index, id, function: called } = asObject(value);
-    const { name, arguments: json } = asObject(called);
-    const at = asCount(index, calls.size);
-    const call = calls.get(at) ?? draft.call({ callId: asText(id), name: asText(name) });
-    calls.set(at, call);
-    call.grow(asText(json));
-  };
-
-  const isWhole = (): boolean => finish !== undefined && (ended || usage !== undefined);
-
-  return {
-    take(chunk) {
-      const { choices, usage: counted } = asObject(chunk);
-      const choice = asObject(asList(choices)[0]);
-      const delta = asObject(choice.delta);
-      // Not OpenAI's fields, but those of servers with reasoning models.
-      draft.say('thinking', asText(delta.reasoning_content) || asText(delta.reasoning));
-      draft.say('text', asText(delta.content));
-      draft.say('text', asText(delta.refusal));
-      refused ||= asText(delta.refusal) !== '';
-      asList(delta.tool_calls).forEach(takeCall);
-      finish = asText(choice.finish_reason) || finish;
-      if (typeof counted === 'object' && counted !== null) usage = toUsage(counted);
-    },
-    end() {
-      ended = true;
-    },
-    isWhole,
-    response() {
-      if (finish === undefined || !isWhole()) throw brokenStream('the stream ended before its finish reason');
-      const known = refused ? 'refusal' : finish === 'stop' && draft.hasCalls() ? 'tool-calls' : STOPS.get(finish);
-      const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
-      return { blocks, stop: settledStop(known, finish, blocks), usage: usage ?? NO_USAGE };
-    },
-    soFar: () => ({ blocks: draft.ended(), usage: usage ?? NO_USAGE }),
-  };
-}
-
-function toUsage(wire: unknown): ModelUsage {
-  const { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: details } = asObject(wire);
-  const written = asCount(asObject(details).cache_write_tokens);
-  return {
-    inputTokens: asCount(input),
-    cachedTokens: asCount(asObject(details).cached_tokens),
-    outputTokens: asCount(output),
-    ...(written > 0 && { cacheWriteTokens: written }),
-  };
 }
 
 // From our words to the Responses API's. Pure, and the same bytes for the same request: the prompt cache goes by them.

@@ -15,6 +15,7 @@ import type {
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
+import { closeTools, OPENAI, type Dialect } from './dialect.js';
 import {
   inTurns,
   markedResultText,
@@ -38,28 +39,30 @@ const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
 
 type WireId = (callId: string) => string;
 
-export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStreaming {
+export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParamsStreaming {
   const { model, maxTokens, system, tools, messages, mustCall } = request;
   const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
+  const render = (message: ConversationMessage): ChatCompletionMessageParam[] => renderMessage(message, { wireId, dialect, model });
+  const turns = inTurns(
+    [
+      ...(instructions.trim() === '' ? [] : [{ role: dialect.system, content: instructions }]),
+      ...messages.flatMap(render),
+    ] as ChatCompletionMessageParam[],
+    joinUsers,
+  );
   return {
     model,
-    max_completion_tokens: maxTokens,
+    [dialect.limitField]: maxTokens,
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(mustCall && { tool_choice: 'required' as const }),
-    messages: [
-      ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
-      ...inTurns(
-        messages.flatMap((message) => renderMessage(message, wireId, supportedAudio(model))),
-        joinUsers,
-      ),
-    ],
+    messages: dialect.closesTools ? closeTools(turns) : turns,
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
     }),
     stream: true,
-    stream_options: { include_usage: true },
+    ...(dialect.usage && { stream_options: { include_usage: true } }),
   };
 }
 
@@ -67,14 +70,20 @@ function renderTool({ name, description, inputSchema }: ToolDescription): ChatCo
   return { type: 'function', function: { name, description: toWellFormed(description), parameters: { ...toWellFormedJson(inputSchema) } } };
 }
 
-function renderMessage(message: ConversationMessage, wireId: WireId, audioTypes: readonly string[]): ChatCompletionMessageParam[] {
+interface Rendering {
+  readonly wireId: WireId;
+  readonly dialect: Dialect;
+  readonly model: string;
+}
+
+function renderMessage(message: ConversationMessage, { wireId, dialect, model }: Rendering): ChatCompletionMessageParam[] {
   switch (message.role) {
     case 'user':
-      return [{ role: 'user', content: renderUser(message, audioTypes) }];
+      return [{ role: 'user', content: renderUser(message, supportedAudio(model)) }];
     case 'tool':
       return [{ role: 'tool', tool_call_id: wireId(message.callId), content: markedResultText(message) }];
     case 'assistant':
-      return renderAssistant(message.blocks, wireId);
+      return renderAssistant(message.blocks, wireId, dialect);
     default:
       return message satisfies never;
   }
@@ -137,13 +146,19 @@ function supportedAudio(model: string): readonly string[] {
   return /audio|omni|voxtral/i.test(model) ? [...AUDIO_FORMATS.keys()] : [];
 }
 
-function renderAssistant(blocks: readonly AssistantBlock[], wireId: WireId): ChatCompletionAssistantMessageParam[] {
+function renderAssistant(
+  blocks: readonly AssistantBlock[],
+  wireId: WireId,
+  { sendsReasoning }: Dialect,
+): ChatCompletionAssistantMessageParam[] {
   const { text, calls } = textAndCalls(blocks);
   if (text === '' && calls.length === 0) return [];
+  const thoughts = blocks.flatMap((block) => (block.kind === 'thinking' && block.provider === 'openai' ? [block.text] : [])).join('\n\n');
   return [
     {
       role: 'assistant',
       content: text === '' ? null : text,
+      ...(sendsReasoning && { reasoning_content: toWellFormed(thoughts) }),
       ...(calls.length > 0 && {
         tool_calls: calls.map(({ callId, name, input }) => ({
           type: 'function' as const,

@@ -5,8 +5,8 @@
  * - Tool calls count only in an answer that was completed.
  * - Items are taken when they are done; earlier pieces are only passed on. Unknown events do no harm.
  */
-import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop, createDeltaEmitter } from '../draft.js';
+import type { AssistantBlock, JsonObject, JsonValue } from '../../records/message.js';
+import { type Answer, NO_USAGE, readStop, settleStop, createDeltaEmitter } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import {
   asCount,
@@ -23,12 +23,6 @@ import {
 import { toRefusal } from '../refusal.js';
 
 type WholeBlock = AssistantBlock | UnparsedCall;
-
-const STOPS: ReadonlyMap<string, ModelStop> = new Map([
-  ['completed', 'end'],
-  ['max_output_tokens', 'max-tokens'],
-  ['content_filter', 'refusal'],
-]);
 
 export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
   const items = new Map<number, JsonObject>();
@@ -78,8 +72,8 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
       const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unparsed-call');
       const blocks = whole.flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : hasCalls ? [readCall(block)] : []));
       const refused = [...items.values()].some((item) => asList(item.content).some((part) => asObject(part).type === 'refusal'));
-      const known = refused ? 'refusal' : hasCalls ? 'tool-calls' : STOPS.get(word);
-      return { blocks, stop: settledStop(known, word, blocks), usage: toUsage(last.usage) };
+      const known = refused ? 'refusal' : hasCalls ? 'tool-calls' : readStop(word);
+      return { ...settleStop(known, word, blocks), usage: toUsage(last.usage) };
     },
     soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'), usage: toUsage(last?.usage) }),
   };
