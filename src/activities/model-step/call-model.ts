@@ -24,6 +24,7 @@ import {
   type ModelResponse,
   type ModelUsage,
   type Model,
+  type StreamOptions,
   promptCut,
   runHooks,
   type HookedCall,
@@ -39,6 +40,7 @@ import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
+import { askWithoutRefused } from './refused-files.js';
 import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
@@ -112,7 +114,7 @@ interface Attempt {
 async function ask(
   { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now, secrets }: ConversationDependencies,
   { input, activity, feed, attempt, onFailed }: Attempt,
-  { request, config, offered, prefix, schema, sent }: PreparedRequest,
+  { request, config, offered, prefix, schema, sent, files, without }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, id: call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
@@ -129,20 +131,26 @@ async function ask(
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
   const caller = withToolFormat(models(model), models.limits(model), config);
   if (request.mustCall && !caller.takesMustCall) throw cannotHold(model, config);
-  const reported = await caller
-    .stream(request, {
-      signal: activity.cancellationSignal,
-      onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
-      ...modelTimeouts,
-      ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
-    })
-    .catch(async (error: unknown) => {
-      circuits?.note(model, error);
-      countModelFailure(error, activity.info);
-      const cost = error instanceof ModelFailure ? error.options.usage : undefined;
-      if (cost) await noteFailed(cost);
-      return keepPartialAnswer(error, activity, noteFailed);
-    });
+  const options: StreamOptions = {
+    signal: activity.cancellationSignal,
+    onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
+    ...modelTimeouts,
+    ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
+  };
+  const reported = await askWithoutRefused({
+    ...{ request, files, without },
+    ask: async (one) => await caller.stream(one, options),
+    async onRefused(words) {
+      log.warn('the provider refuses files, which are left out from now on', { model, files: [...words.values()] });
+      for (const [id, text] of words) await store.items.cite(key, id, text);
+    },
+  }).catch(async (error: unknown) => {
+    circuits?.note(model, error);
+    countModelFailure(error, activity.info);
+    const cost = error instanceof ModelFailure ? error.options.usage : undefined;
+    if (cost) await noteFailed(cost);
+    return keepPartialAnswer(error, activity, noteFailed);
+  });
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
 

@@ -13,6 +13,7 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
+import { listFiles, withoutFiles, withoutRefusedFiles, type FileInPrompt } from './refused-files.js';
 import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
 import type { CallSettings } from '../../conversation/state/settings.js';
@@ -49,6 +50,9 @@ export interface PreparedRequest {
   readonly sent?: number;
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
+  /** Newest first; and the request with words in the place of some of them. */
+  readonly files: readonly FileInPrompt[];
+  readonly without: (words: ReadonlyMap<string, string>) => ModelRequest;
 }
 
 /** `made` gets each citation that a model made for this request: healing needs it again. */
@@ -85,20 +89,21 @@ export async function prepareRequest(
   const forced = all.filter(({ name }) => wanted.has(name));
   const offered = forced.length > 0 ? forced : all;
   const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
-  const whole = assemble(
-    { config, system: systemPrompt(agent, memory, input.since) },
-    offered,
-    before,
-    read,
-    input,
-    counter,
-    output === undefined ? undefined : (JSON.parse(output) as JsonObject),
-  );
-  const assembled: PreparedRequest = forced.length > 0 ? { ...whole, request: { ...whole.request, mustCall: true } } : whole;
-  if (!window) return assembled;
-  const { request } = assembled;
-  const sent = fixedTokens(request.system, offered, counter.count) + countMessageTokens(request.messages, counter.count);
-  return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent };
+  const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
+  const shown = await withoutRefusedFiles(dependencies, read);
+  const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'without'> => {
+    const agentNow = { config, system: systemPrompt(agent, memory, input.since) };
+    const whole = assemble(agentNow, offered, before, withoutFiles(shown, words), input, counter, schema);
+    const request: ModelRequest = {
+      ...whole.request,
+      ...(forced.length > 0 && { mustCall: true }),
+      ...(window && { contextWindow: window.tokens }),
+    };
+    if (!window) return { ...whole, request };
+    const sent = fixedTokens(request.system, offered, counter.count) + countMessageTokens(request.messages, counter.count);
+    return { ...whole, request, sent };
+  };
+  return { ...build(new Map()), files: listFiles(shown), without: (words) => build(words).request };
 }
 
 /**
@@ -131,7 +136,7 @@ function assemble(
   input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
-): PreparedRequest {
+): Omit<PreparedRequest, 'files' | 'without'> {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = input.contextBudget - fixedTokens(system, offered, count) - countMessageTokens(base, count);
