@@ -365,7 +365,8 @@ function readDotEnv(cwd: string): Environment {
     if (code === 'ENOENT' || code === 'EISDIR') return {};
     throw new ConfigError(`cannot read ${join(cwd, '.env')}: ${code ?? String(cause)}; make it readable or remove it`, { cause });
   }
-  return parseEnv(text);
+  // Some editors put a mark before the first line, which would become part of its name.
+  return parseEnv(text.replace(/^\uFEFF/, ''));
 }
 
 function withoutEmpty(env: Environment): Record<string, string | undefined> {

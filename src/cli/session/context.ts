@@ -2,6 +2,7 @@
  * What a command has around it: it reads, writes, asks and listens here and nowhere else, so that it can run inside another program.
  * The process is one such surrounding.
  */
+import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
 import type { PerduraClient } from '../../client.js';
 import { type Config, type Environment, loadEnvironment } from '../../config.js';
@@ -49,7 +50,23 @@ export function processSurroundings(): Surroundings {
   const { stdin: input, stdout, stderr } = process;
   // A reader may be gone before the last of what was written has reached it, after the command has ended.
   for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  useProxies(loadEnvironment());
   return { input, stdout, stderr, env: loadEnvironment(), cwd: process.cwd(), signals: process };
+}
+
+const PROXY_SETTINGS = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+
+/**
+ * Requests of this process go through the proxy that its environment names, but those to this machine. Node 20 knows no such setting by
+ * itself. A folder's `.env` has no say here: it could lead keys to a stranger. `fetch_url` resolves and checks each address itself, and
+ * goes there directly.
+ */
+function useProxies(env: Environment): void {
+  if (!PROXY_SETTINGS.some((name) => (env[name] ?? '') !== '')) return;
+  const { EnvHttpProxyAgent, setGlobalDispatcher } = createRequire(__filename)('undici') as typeof import('undici');
+  const direct = [env['NO_PROXY'] ?? env['no_proxy'] ?? '', 'localhost', '127.0.0.1', '[::1]'].filter((one) => one !== '').join(',');
+  // How long a model may be silent is the guard's to say.
+  setGlobalDispatcher(new EnvHttpProxyAgent({ noProxy: direct, headersTimeout: 0, bodyTimeout: 0 }));
 }
 
 export function processArguments(): readonly string[] {

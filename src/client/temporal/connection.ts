@@ -19,6 +19,9 @@ type Call = ReturnType<Interceptor>;
 
 const CANCELLED = 1;
 const ANY_SIZE = { 'grpc.max_receive_message_length': 256 * 1024 * 1024 };
+/** gRPC asks the proxy of `http_proxy` for this machine too, unless `no_proxy` names it. */
+const DIRECT = { 'grpc.enable_http_proxy': 0 };
+const THIS_MACHINE = /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?$/;
 
 export async function openConnection(options: ConnectionOptions, usual: GrpcRetryOptions = defaultGrpcRetryOptions()): Promise<Connection> {
   let isClosed = false;
@@ -28,7 +31,8 @@ export async function openConnection(options: ConnectionOptions, usual: GrpcRetr
   });
   // Within the one that says it again: each attempt passes here.
   const gate: Interceptor = (options, next) => toCall(isClosed ? ENDED : next(options));
-  const connection = Connection.lazy({ ...options, channelArgs: ANY_SIZE, interceptors: [retry, gate] });
+  const channelArgs = { ...ANY_SIZE, ...(THIS_MACHINE.test(options.address ?? 'localhost') && DIRECT) };
+  const connection = Connection.lazy({ ...options, channelArgs, interceptors: [retry, gate] });
   const close = connection.close.bind(connection);
   connection.close = async () => {
     isClosed = true;
