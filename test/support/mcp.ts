@@ -103,7 +103,7 @@ export function named(tools: readonly Tool[], name: string): Tool {
   return found;
 }
 
-export function run(tool: Tool, input: JsonValue = {}, signal = timeoutSignal(20_000)): Promise<ToolResult> {
+export function run(tool: Tool, input: JsonValue = {}, signal = timeoutSignal(120_000)): Promise<ToolResult> {
   return tool.run(input, toolContext({ signal }));
 }
 

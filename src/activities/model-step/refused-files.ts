@@ -40,7 +40,7 @@ export function withoutFiles(messages: readonly ContextMessage[], words: Words):
   return messages.map((one) => {
     const { message, slot } = one;
     if (message.role !== 'user' || !sourcesIn(message).some((_, at) => words.has(`file/${slot}/${at}`))) return one;
-    const { images, audio, video, documents, ...plain } = message;
+    const { images: _i, audio: _a, video: _v, documents: _d, ...plain } = message;
     let at = 0;
     const left = mapMedia({ ...message }, (list) => list.filter(() => !words.has(`file/${slot}/${at++}`)));
     const kept = Object.fromEntries(Object.entries(left).filter(([, list]) => (list as readonly unknown[]).length > 0));

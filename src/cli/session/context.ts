@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import type { Readable } from 'node:stream';
+import type * as Undici from 'undici';
 import type { PerduraClient } from '../../client.js';
 import { type Config, type Environment, loadEnvironment } from '../../config.js';
 import type { GlobalOptions } from '../args/global-options.js';
@@ -63,7 +64,7 @@ const PROXY_SETTINGS = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'
  */
 function useProxies(env: Environment): void {
   if (!PROXY_SETTINGS.some((name) => (env[name] ?? '') !== '')) return;
-  const { EnvHttpProxyAgent, setGlobalDispatcher } = createRequire(__filename)('undici') as typeof import('undici');
+  const { EnvHttpProxyAgent, setGlobalDispatcher } = createRequire(__filename)('undici') as typeof Undici;
   const direct = [env['NO_PROXY'] ?? env['no_proxy'] ?? '', 'localhost', '127.0.0.1', '[::1]'].filter((one) => one !== '').join(',');
   // How long a model may be silent is the guard's to say.
   setGlobalDispatcher(new EnvHttpProxyAgent({ noProxy: direct, headersTimeout: 0, bodyTimeout: 0 }));
