@@ -47,9 +47,9 @@ export interface HangAnswer {
 
 const TICK_MS = 250;
 /** Ticks until the worker is questioned. */
-const ASK_AFTER = 2_000 / TICK_MS;
+const ASK_AFTER = 1_000 / TICK_MS;
 /** If it stands still for so many more, what it answered is what holds it up, and not what happened to come next. */
-const SURE_AFTER = 1_000 / TICK_MS;
+const SURE_AFTER = 500 / TICK_MS;
 /** One that has not answered by then waits in a call of the system. */
 const SILENT_AFTER = 2_000 / TICK_MS;
 /** A worker is not ended before its activity has been noted, for so many ticks. */
@@ -78,6 +78,8 @@ let still = 0;
 /** What the worker's thread had computed at the last tick, in milliseconds. */
 let worked: number | undefined;
 let block: Block | undefined;
+/** Where Linux does not count for each thread: what counts for the worker's, and what the process has used, in milliseconds. */
+let [elsewhere, elsewhereUsed] = [0, 0];
 
 function tick(): void {
   const now = Atomics.load(numbers, 0);
@@ -99,12 +101,12 @@ function tick(): void {
   if (endMs > 0 && still * TICK_MS >= endMs) endWith(block, activity);
 }
 
-/** How much of the tick the worker's thread computed, from 0 to 1; 1 if it waited. */
+/** How many ticks the worker's thread computed since the last one, which may have come late; 1 if it waited. */
 function countTick(): number {
   const { isWaiting, ms } = readThread();
   const before = worked ?? ms;
   worked = ms;
-  return isWaiting ? 1 : Math.min(1, (ms - before) / TICK_MS);
+  return isWaiting ? 1 : (ms - before) / TICK_MS;
 }
 
 /** Linux knows of each thread; elsewhere the whole process stands for it, and a call that waits is not noticed. */
@@ -115,11 +117,16 @@ function readThread(): { readonly isWaiting: boolean; readonly ms: number } {
     return { isWaiting: state === 'S', ms: (Number(rest[10]) + Number(rest[11])) * CLOCK_TICK_MS };
   } catch {
     const { user, system } = process.cpuUsage();
-    return { isWaiting: false, ms: (user + system) / 1_000 };
+    // Of several threads at once no more than one stands still.
+    elsewhere += Math.min(TICK_MS, (user + system) / 1_000 - elsewhereUsed);
+    elsewhereUsed = (user + system) / 1_000;
+    return { isWaiting: false, ms: elsewhere };
   }
 }
 
 function ask(): Block {
+  // A busy machine needs seconds for it, and Temporal waits for a sign of life no longer than ten.
+  void connect().catch(() => undefined);
   const session = new Session();
   const one: Block = { session, answeredAt: Infinity, noted: 'no' };
   session.connectToMainThread();
@@ -164,8 +171,7 @@ function endWith({ answer, answeredAt, noted }: Block, activity: BegunActivity |
 /** In the details of its heartbeat, which its next attempt is given. One that goes on after all beats again, and takes that away. */
 async function note({ id, what, hung }: BegunActivity): Promise<void> {
   try {
-    connection ??= import('@temporalio/client').then((client) => client.Connection.connect(withBuffers(connectionOptions)));
-    const { workflowService } = await connection;
+    const { workflowService } = await connect();
     const details = {
       payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(JSON.stringify({ hung: hung + 1 })) }],
     };
@@ -174,6 +180,11 @@ async function note({ id, what, hung }: BegunActivity): Promise<void> {
     connection = undefined;
     say(`that ${what} holds up its worker could not be noted with Temporal`, { error: String(error) });
   }
+}
+
+async function connect(): Promise<Connection> {
+  connection ??= import('@temporalio/client').then((client) => client.Connection.connect(withBuffers(connectionOptions)));
+  return await connection;
 }
 
 /** What came here as bytes were buffers, and gRPC takes nothing else for a certificate. */

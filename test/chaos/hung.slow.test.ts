@@ -9,6 +9,7 @@ import { answerTo, echo, latestResults, resultText, saidIn } from '../support/ec
 import { sceneTest, until, type Scene } from '../support/scene.js';
 
 const HUNG = /given up: 2 workers that ran this/;
+const HUNG_OR_SILENT = new RegExp(`${HUNG.source}|no sign of life from the worker`);
 
 /** Each run of what does harm is a line in the file `ran`. `spin` is in its loop after a pause, as code behind an `await` is. */
 const CONFIG = `
@@ -34,7 +35,7 @@ module.exports = {
     name,
     description: 'Does harm.',
     input: z.object({}),
-    policy: { repeatable: true },
+    policy: { repeatable: true, timeoutMs: 600_000 },
     run: async () => { await pause(); return String(await harm(name)); },
   })),
   processors: { input: [{ name: 'slow', order: 1, process: async (text) => { await pause(); if (text === 'poison') harm('regex'); return text; } }] },
@@ -78,16 +79,27 @@ function runs({ dir }: Scene): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
 
-for (const what of ['spin', 'regex', 'wait', 'exit', 'throw']) {
+/** What computes takes processors from others: on a busy machine its worker may be handed its own retry, which then counts as no sign of life. */
+const COMPUTING = ['spin', 'regex'];
+
+for (const what of [...COMPUTING, 'wait', 'exit', 'throw']) {
   hungTest(`a tool that does "${what}" ends two workers, and the model is told`, async (scene) => {
     const workers = superviseWorkers(scene);
     const id = scene.id();
     const call = await scene.client.send(id, { id: 'one', text: `call ${what}` }, { start: {} });
     expect(call.text).toBe(answerTo(`call ${what}`));
     const request = scene.api.hits.findLast(({ body }) => body !== undefined && latestResults(body).length > 0)?.body;
-    expect(request && latestResults(request).map(resultText)).toEqual([expect.stringMatching(HUNG)]);
-    expect(runs(scene)).toEqual([what, what]);
-    expect({ ended: workers.ended(), logs: workers.logs() }).toEqual({ ended: 2, logs: expect.stringContaining('run-tool of') });
+    expect({
+      results: request && latestResults(request).map(resultText),
+      ran: runs(scene),
+      ended: workers.ended(),
+      logs: workers.logs(),
+    }).toEqual({
+      results: [expect.stringMatching(COMPUTING.includes(what) ? HUNG_OR_SILENT : HUNG)],
+      ran: [what, what],
+      ended: 2,
+      logs: expect.stringContaining('run-tool of'),
+    });
     expect((await scene.client.send(id, { id: 'two', text: 'go on' })).text).toBe(answerTo('go on'));
   });
 }
