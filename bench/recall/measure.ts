@@ -1,5 +1,5 @@
 /** How often what answers a question is among what a search finds, and what each ingredient of the ranking adds. */
-import { search, type Query } from '../../src/search/rank.js';
+import { search, type Query } from '../../src/search/scan.js';
 import { SearchIndex } from '../../src/search/search-index.js';
 import { WEIGHTS, type Weights } from '../../src/search/weights.js';
 import type { DoubleQuestion, Question, Said, Talk } from './talk.js';

@@ -14,7 +14,7 @@ import { performEffect, toSpending, type Done } from './effect.js';
 import { withHeartbeat, hashRequest } from './key.js';
 import { windowFinder } from './model-step/prompt-budget.js';
 import { errorMessage } from '../platform/errors.js';
-import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
+import { createKnownSecrets, REDACTED, type KnownSecrets } from '../platform/known-secrets.js';
 import { firstWords } from '../records/secret-forms.js';
 import { secretLeaving } from '../tools/egress-scan.js';
 
@@ -115,5 +115,6 @@ export function toTitle(
   longest = LONGEST,
 ): string | undefined {
   const words = firstWords(text, { longest, withoutKnown: known.text });
-  return words === undefined || secretLeaving(words, known) ? undefined : words;
+  // A mark where a secret stood is none.
+  return words === undefined || secretLeaving(words.replaceAll(REDACTED, ''), known) ? undefined : words;
 }

@@ -1,7 +1,7 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { TENANT_PATTERN } from '../conversation/protocol/tenant.js';
+import { TENANT_PATTERN } from '../conversation/protocol/limits.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, RAW_TAIL_TURNS } from '../records/memory/items.js';
 import { DEFAULT_THRESHOLDS } from '../records/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';

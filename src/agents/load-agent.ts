@@ -9,7 +9,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { isScope } from '../conversation/protocol/tenant.js';
+import { isScope } from '../conversation/protocol/limits.js';
 import { readTenant, qualifiedScope } from '../records/identity.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';

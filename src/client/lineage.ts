@@ -31,7 +31,7 @@ interface LifeOptions extends Owned {
   readonly budget?: Budget;
   /** Null: the agent's, whatever was chosen before. */
   readonly model?: string | null;
-  /** Where nothing was said in the latest life of that id, from no earlier one: that may have been somebody else's. */
+  /** Where the latest life of that id has no message, from no earlier one: that may have been another user's. */
   readonly latestLifeOnly?: true;
 }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation, Client, WorkflowNotFoundError, type ConnectionLike } from '@temporalio/client';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { isScope } from '../conversation/protocol/tenant.js';
+import { isScope } from '../conversation/protocol/limits.js';
 import {
   MEMORY_WORKFLOW_TYPE,
   type Cared,

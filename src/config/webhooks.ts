@@ -94,7 +94,7 @@ export function secretsInAddress(text: string): string[] {
 }
 
 /**
- * @internal Anyone who knows the address of a webhook may write there: the whole of it, and those parts that nobody guesses. A secret that
+ * @internal Anyone who knows the address of a webhook may write there: the whole of it, and those parts that cannot be guessed. A secret that
  * signs: as it is written, and the key itself, which is bytes.
  */
 export function secretsInEndpoint({ url, secrets }: Pick<WebhookEndpoint, 'url' | 'secrets'>): string[] {

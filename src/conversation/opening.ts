@@ -10,7 +10,7 @@ import type { ReadStart } from './protocol/input.js';
 import { refuse, type Checked, id, is, json, list, part, read, text, time } from './protocol/schema.js';
 import { openConversation, type ConversationState } from './state.js';
 import { detailsOf } from './views/view.js';
-import { isScope } from './protocol/tenant.js';
+import { isScope } from './protocol/limits.js';
 import { countSlots, type SlotRange } from '../records/slots.js';
 import { isRecord } from '../platform/json.js';
 

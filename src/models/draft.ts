@@ -141,7 +141,7 @@ export interface Answer<Event> {
 
 export const NO_USAGE: ModelUsage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
 
-/** `failed`: the server gave up in the middle, and may do better when it is asked again. */
+/** `failed`: the server gave up in the middle, and may do better at the next request. */
 type Meaning = ModelStop | 'failed';
 
 /**
@@ -167,7 +167,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map(
   ),
 );
 
-/** Undefined: nobody has told us of that word. */
+/** Undefined: that word is not known. */
 export function readStop(word: string): Meaning | undefined {
   return MEANINGS.get(word.toLowerCase());
 }

@@ -234,7 +234,7 @@ function scrubbedCause(error: unknown, secrets: readonly string[]): Error | unde
 
 /**
  * Also what looks like any other key: APIs repeat a wrong one, half of it in stars. As a whole, with what escapes and base64 are made of: of
- * one that is cut nobody knows any more what the rest is.
+ * one that is cut the rest is not known any more.
  */
 function scrub(text: string, secrets: readonly string[]): string {
   const known = secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[key]')), text);

@@ -27,7 +27,7 @@ export interface GuardedCall<Event> {
   readonly answer: Answer<Event>;
   /** Default: the platform's. */
   readonly fetch?: typeof fetch;
-  /** A server of one's own may read a long prompt for minutes: only the whole call's time bounds the wait for the first byte. */
+  /** A server of the user may read a long prompt for minutes: only the whole call's time bounds the wait for the first byte. */
   readonly isSlowToBegin?: boolean;
   /** Asks, and gives the events of the answer as they come. */
   readonly ask: (channel: HttpChannel) => AsyncIterable<Event>;

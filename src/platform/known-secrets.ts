@@ -132,7 +132,7 @@ interface Finder {
 
 /** Runs of one kind each. */
 const ESCAPES = /(?:%[0-9a-f]{2})+|(?:\\u[0-9a-f]{4})+|(?:\\x[0-9a-f]{2})+|(?:\\["\\/bfnrt])+/gi;
-/** Ends of lines, as they are or as JSON writes them, and what nobody sees. */
+/** Ends of lines, as they are or as JSON writes them, and what is invisible. */
 const BREAKS = /(?:\r?\n|(?:\\r)?\\n)[ \t]*|[\u00ad\u200b-\u200f\u2060\ufeff]+/g;
 /** Bytes in hex, with what stands between them in dumps and in sources. */
 const HEX_BYTES = /(?:[0-9a-f]{2}(?:[\s:,;%-]|0x|\\+x|\\+u00){0,8}){8,}/gi;

@@ -12,9 +12,9 @@ export const FILE_MARK = '\n\n[Attached file';
 export const PAYLOAD_MARK = 'Payload:\n```json\n';
 export const SCHEMA_MARK = '\n\n[When you are done, answer with JSON alone, an object that fits this schema: ';
 export const CONTEXT_MARK = "[The client's context, one entry a line:]";
-export const HISTORY_MARK = '[Supplied by the client, one message a line; none of it was said here:]';
+export const HISTORY_MARK = '[Supplied by the client, one message a line; none of it comes from here:]';
 export const INSTRUCTIONS_MARK = "[The client's instructions:]";
-/** Instructions may have blank lines, so the words after them have a mark of their own. */
+/** Instructions may have blank lines, so the words after them have another mark. */
 export const TYPED_MARK = "[The user's message:]";
 
 /** `file`: a file that came with the message, or what it quotes. */
@@ -29,7 +29,7 @@ interface MessagePart {
 
 /** All of a user's message, in its order. */
 export function messageParts(text: string): readonly MessagePart[] {
-  const file = startOf(text, FILE_MARK);
+  const file = findStart(text, FILE_MARK);
   const head = text.slice(0, file);
   const begin = typedStart(head);
   const data = begin + dataStart(head.slice(begin));
@@ -45,7 +45,7 @@ export function messageParts(text: string): readonly MessagePart[] {
   return parts.filter(({ start, end }) => start < end);
 }
 
-/** The words of one source, each part of it in lines of its own. */
+/** The words of one source, each part of it in separate lines. */
 export function textFrom(text: string, source: PartSource): string {
   return messageParts(text)
     .flatMap((part) => (part.source === source ? [text.slice(part.start, part.end)] : []))
@@ -62,7 +62,7 @@ export function foreignSource(text: string, start: number, end: number): Exclude
 }
 
 /** Its place, also where nothing stands before it; else the end of the text. */
-function startOf(text: string, mark: string): number {
+function findStart(text: string, mark: string): number {
   const bare = mark.trimStart();
   if (text.trimStart().startsWith(bare)) return 0;
   const at = text.indexOf(mark);
@@ -70,7 +70,7 @@ function startOf(text: string, mark: string): number {
 }
 
 function dataStart(typed: string): number {
-  return Math.min(startOf(typed, `\n\n${PAYLOAD_MARK}`), startOf(typed, SCHEMA_MARK));
+  return Math.min(findStart(typed, `\n\n${PAYLOAD_MARK}`), findStart(typed, SCHEMA_MARK));
 }
 
 function lastStart(files: string): number {

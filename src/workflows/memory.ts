@@ -14,7 +14,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { counted } from '../records/text.js';
 import type { Consolidation } from '../conversation/protocol/contract.js';
-import { isScope } from '../conversation/protocol/tenant.js';
+import { isScope } from '../conversation/protocol/limits.js';
 import type { RememberInput } from '../conversation/context/compaction-effects.js';
 import {
   readCare,

@@ -78,7 +78,7 @@ const table = readFileSync(join(__dirname, '../../docs/reference/roles.md'), 'ut
 /** Decisions have a row of their own. */
 const isDecision = ({ body }: Request): boolean => JSON.stringify(body ?? '').includes('decide_approval');
 const isOfOne = (route: string): boolean => route.includes('/:id') || NAMING[route] !== undefined;
-const REFUSALS = /may not use|somebody else began|needs the role|chosen by an operator|an operator may/;
+const REFUSALS = /may not use|another user began|needs the role|chosen by an operator|an operator may/;
 
 interface Tried {
   /** It reached more than the look at whose it is. */

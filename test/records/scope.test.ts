@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { ID_PATTERN } from '../../src/conversation/protocol/contract.js';
-import { isScope, TENANT_PATTERN } from '../../src/conversation/protocol/tenant.js';
+import { isScope, TENANT_PATTERN } from '../../src/conversation/protocol/limits.js';
 import { readStart } from '../../src/conversation/protocol/input.js';
 import { qualifiedScope, scopeParts } from '../../src/records/identity.js';
 import { toFileName } from '../../src/stores/file/paths.js';

@@ -1,5 +1,5 @@
 /** Texts without end. rank.test.ts has hostile questions. */
-import { search } from '../../src/search/rank.js';
+import { search } from '../../src/search/scan.js';
 import { SearchIndex } from '../../src/search/search-index.js';
 import { NOON } from './corpus.js';
 import { ends } from '../support/ends.js';

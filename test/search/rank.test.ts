@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { search, type Hit } from '../../src/search/rank.js';
+import { search, type Hit } from '../../src/search/scan.js';
 import { SearchIndex, type Text } from '../../src/search/search-index.js';
 import { BOUNDS } from '../../src/search/weights.js';
 import { corpus, NOON, question, scoresOf } from './corpus.js';

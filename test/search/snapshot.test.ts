@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { search } from '../../src/search/rank.js';
+import { search } from '../../src/search/scan.js';
 import { SearchIndex } from '../../src/search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../src/search/snapshot.js';
 import { corpus, NOON, question } from './corpus.js';

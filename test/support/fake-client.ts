@@ -6,8 +6,7 @@ import type { Client } from '@temporalio/client';
 import { createClientWith, type Listed, type PerduraClient } from '../../src/client.js';
 import { ClientError } from '../../src/client/errors.js';
 import { ID_PATTERN } from '../../src/conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../src/conversation/protocol/limits.js';
-import { isScope } from '../../src/conversation/protocol/tenant.js';
+import { CHILD_PATTERN, isScope } from '../../src/conversation/protocol/limits.js';
 import type { Store } from '../../src/stores/store.js';
 
 const REAL = createClientWith({ client: {} as Client, namespace: 'default', taskQueue: 'perdura', store: () => ({}) as Store });

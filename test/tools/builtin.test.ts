@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/records/message.js';
-import { getTime } from '../../src/tools/builtin/get-time.js';
+import { getTime } from '../../src/tools/builtin/index.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';

@@ -7,7 +7,7 @@ import { createFileStore } from '../../src/stores/file/index.js';
 import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { fin, httpError, overloaded, rateLimited } from '../support/provider-apis/faults.js';
 import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
-import { getTime } from '../../src/tools/builtin/get-time.js';
+import { getTime } from '../../src/tools/builtin/index.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';

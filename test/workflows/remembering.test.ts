@@ -551,7 +551,7 @@ describe('MEMORY.md within its limit', () => {
     answers = [lines(12), lines(6)];
     prompts.length = 0;
     expect(await taught(id)).toBe('model');
-    expect(await memoryOf(scope)).toBe(lines(6));
+    expect(await memoryOf(scope)).toBe(lines(6).trimEnd());
   });
 
   test('what people write while a model answers stays, and of the new lines those go in that fit', async () => {

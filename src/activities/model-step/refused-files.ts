@@ -2,7 +2,7 @@
  * A file that the provider refuses costs its turn nothing but a word: the request is made without it, and from then on words stand in its
  * place. They are in the store, so later prompts have the same bytes; a store that lost them learns them again by the next refusal.
  *
- * Which file it was, no provider says in a form of its own: those of the newest message are left out first, one by one, then all. A refused
+ * Which file it was, no provider says in a form that programs read: those of the newest message are left out first, one by one, then all. A refused
  * request costs nothing, and there are six of them at most.
  */
 import type { MediaKind, MediaSource } from '../../records/message.js';

@@ -9,9 +9,8 @@ import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 import type { Config } from '../../config.js';
-import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
+import { CHILD_PATTERN, isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { keptToken } from '../../gateway/access/entrance.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;

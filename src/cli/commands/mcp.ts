@@ -16,7 +16,7 @@ import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 
 const LOOKS = { accepted: 'green', added: 'yellow', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
 const WIDTH = 100;
-const NOBODY_TO_ASK = 'nothing was accepted: no person can be asked here; --yes accepts what is shown, --hash what was looked at before';
+const NOBODY_TO_ASK = 'nothing was accepted: there is no person to ask here; --yes accepts what is shown, --hash what was looked at before';
 
 export const MCP: readonly CommandRow[] = [
   {

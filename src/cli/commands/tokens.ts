@@ -32,13 +32,13 @@ export const TOKENS: readonly CommandRow[] = [
       ['--scope <tenant>', 'whose conversations it sees; without it those of no tenant', readTenant],
       ['--tenant <tenant>', 'the same by its other name', readTenant],
       new Option('--role <role>', 'user talks; operator also decides and repairs; admin may do all').choices(ROLES).default('user'),
-      ['--memory <scopes>', 'of a user: the scopes of memory that are its own, such as ada,ada-*', readScopes],
+      ['--memory <scopes>', 'of a user: its scopes of memory, such as ada,ada-*', readScopes],
       ['--name <name>', 'what logs call it; letters, digits, . _ and -'],
       ['--expires <when>', 'such as 90d, 12h or 2027-01-31; without it never', readExpiry],
     ],
     help: `Examples:
   perdura admin token create --scope acme --role user --expires 90d    for a program or person of the tenant acme
-  perdura admin token create --memory ada --name ada-laptop            for a person, with conversations and memory of one's own
+  perdura admin token create --memory ada --name ada-laptop            for a person, with separate conversations and memory
   perdura admin token create --role admin --name ci                    of no tenant, with all rights
   perdura admin token revoke ci                                        it opens nothing from now on`,
     async run({ config }, { tenant: named, scope, memory, role, name, expires }: TokenWanted): Promise<Answer> {

@@ -24,7 +24,7 @@ import type { Store, ToolPin } from '../../stores/store.js';
 import { toServerTool } from '../../tools/mcp/server-tool.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 
-/** Where a gateway is that nothing else is said of. */
+/** Where a gateway is by default. */
 export const GATEWAY_URL = 'http://127.0.0.1:7280';
 
 export interface ServeWanted {
@@ -120,7 +120,7 @@ export async function announceGateway(
   const isText = globals.output === 'text';
   const isScreen = (isText ? surroundings.stderr : surroundings.stdout).isTTY === true;
   const linkCommand = `perdura admin token link${url === GATEWAY_URL ? '' : ` --url ${url}`}`;
-  // Where none can be made, the log has said why.
+  // Where none can be made, the log says why.
   const link = isScreen && token ? await createLink(url, browsers).catch(() => undefined) : undefined;
   const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
   if (!isText) {

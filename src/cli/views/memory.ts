@@ -74,7 +74,7 @@ function formatSeconds(ts: number, { timeFormat, now }: Look): string {
   return formatTime(Math.round(ts * 1000), timeFormat, now);
 }
 
-/** What neither people nor the model alone have said is for a person to look at. */
+/** What comes from other sources than people and the model is for a person to look at. */
 function trustStyle(source: LineSource): StyledSpan['style'] {
   if (isUntrusted(source)) return 'yellow';
   return source.trust === 'model' ? 'dim' : 'cyan';

@@ -22,7 +22,7 @@ import {
   oneOf,
 } from './schema.js';
 import { mode } from './stepping.js';
-import { TENANT_PATTERN } from './tenant.js';
+import { TENANT_PATTERN } from './limits.js';
 import { qualifiedScope } from '../../records/identity.js';
 
 const originSchema = strict({

@@ -1,4 +1,8 @@
-/** How much of anything comes in, waits or is remembered. */
+/** How much of anything comes in, waits or is remembered, and which names may come in. */
+import { scopeParts, TENANT_PATTERN } from '../../records/identity.js';
+
+export { TENANT_PATTERN };
+
 export const LIMITS = {
   /** UTF-8 bytes of one message, images, audio, video and documents included; longer ones travel by reference. */
   messageBytes: 1024 * 1024,
@@ -54,3 +58,13 @@ export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\
 
 /** Of a run's id, as Temporal or another server makes them. */
 export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
+
+export function isTenant(value: unknown): value is string {
+  return typeof value === 'string' && TENANT_PATTERN.test(value);
+}
+
+export function isScope(value: unknown): value is string {
+  if (typeof value !== 'string') return false;
+  const { tenant, scope } = scopeParts(value);
+  return ID_PATTERN.test(scope) && (tenant === undefined || isTenant(tenant));
+}

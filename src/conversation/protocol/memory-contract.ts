@@ -18,7 +18,7 @@ import {
   usage,
   type Checked,
 } from './schema.js';
-import { isScope } from './tenant.js';
+import { isScope } from './limits.js';
 import type { Usage } from '../../records/message.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';
 

@@ -15,8 +15,8 @@ export interface Principal {
   /** The tenant whose conversations, memory and agents it reaches; absent: those of no tenant, or all with the role of an operator. */
   readonly tenant?: string;
   /**
-   * Of a user: the scopes whose conversations and memory are its own; `ada-*` is each that begins so, and the first that is a name is where
-   * its conversations begin. Absent: it talks in the agents' own scopes, where its own are the conversations that it began.
+   * Of a user: the scopes of its conversations and memory; `ada-*` is each that begins so, and the first that is a name is where
+   * its conversations begin. Absent: it talks in the scopes that agents have by themselves, where the conversations that it began belong to it.
    */
   readonly scopes?: readonly string[];
 }
@@ -24,7 +24,7 @@ export interface Principal {
 /** A scope, or the beginning of several: `ada`, `ada-*`, `*`. */
 export const SCOPES_PATTERN = /^(?:[A-Za-z0-9][A-Za-z0-9_-]{0,63}\*?|\*)$/;
 
-export { TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
+export { TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 
 export function mayAct(principal: Principal, needed: Role): boolean {
   return ROLES.indexOf(principal.role) >= ROLES.indexOf(needed);
@@ -62,11 +62,11 @@ export function createAdmission(
         try {
           const now = await again();
           unanswered = 0;
-          return now !== undefined && rightsOf(now) === rightsOf(principal) ? undefined : noLonger();
+          return now !== undefined && listRights(now) === listRights(principal) ? undefined : noLonger();
         } catch (error) {
           const { status, type } = toProblem(error);
           if (status < 500) return noLonger();
-          // A provider that does not answer has revoked nothing. The record of sign-outs may have one: it is asked twice.
+          // A provider that does not answer has revoked nothing. The record of sign-outs may have one: it is read twice.
           unanswered += type === RECORD_AWAY ? 1 : 0;
           return unanswered > 1 ? error : undefined;
         }
@@ -84,7 +84,7 @@ export function createAdmission(
   };
 }
 
-function rightsOf({ tenant, role, scopes }: Principal): string {
+function listRights({ tenant, role, scopes }: Principal): string {
   return JSON.stringify([tenant, role, scopes]);
 }
 

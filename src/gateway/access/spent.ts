@@ -45,7 +45,7 @@ const ID = /^[\w-]{24}$/;
 export function recordSpentInFolder(dir: string, log: (line: string) => void = () => undefined, now = Date.now): SpentRecord {
   const attempt = createAttempts(`the folder ${dir}`, log);
   const idFile = join(dir, 'id');
-  const fileOf = ({ kind, id, until }: GivenAway): string => join(dir, `${kind}-${shortHash(id)}-${Math.ceil(until / 1_000)}`);
+  const toFile = ({ kind, id, until }: GivenAway): string => join(dir, `${kind}-${shortHash(id)}-${Math.ceil(until / 1_000)}`);
   let sweptAt = -Infinity;
 
   const readId = async (): Promise<string | undefined> => {
@@ -77,12 +77,12 @@ export function recordSpentInFolder(dir: string, log: (line: string) => void = (
   };
 
   return {
-    id: () => attempt('sign anybody in', async () => (await readId()) ?? (await makeId())),
+    id: () => attempt('sign a user in', async () => (await readId()) ?? (await makeId())),
     spend: (given) =>
       attempt(given.kind === 'code' ? 'take a code' : 'sign a browser out', async () => {
         await sweep();
         if ((await readId()) !== given.record) return false;
-        const file = await open(fileOf(given), 'wx', 0o600).catch((error: unknown) => {
+        const file = await open(toFile(given), 'wx', 0o600).catch((error: unknown) => {
           if (errorCode(error) === 'EEXIST') return undefined;
           throw error;
         });
@@ -96,7 +96,7 @@ export function recordSpentInFolder(dir: string, log: (line: string) => void = (
       }),
     isSpent: (given) =>
       attempt(LOOK_UP, async () => {
-        const [id, entry] = await Promise.all([readId(), unlessAbsent(stat(fileOf(given)))]);
+        const [id, entry] = await Promise.all([readId(), unlessAbsent(stat(toFile(given)))]);
         return id !== given.record || entry !== undefined;
       }),
   };
@@ -119,14 +119,14 @@ export function recordSpentInRedis(
   const attempt = <T>(what: string, work: () => Promise<T>): Promise<T> =>
     attemptAll(what, () => withTimeout(ANSWER_MS, work(), (ms) => new Error(`no answer within ${ms} ms`)));
   const idKey = `${prefix}:spent-id`;
-  const keyOf = ({ kind, id }: GivenAway): string => `${prefix}:spent:${kind}:${shortHash(id)}`;
+  const toKey = ({ kind, id }: GivenAway): string => `${prefix}:spent:${kind}:${shortHash(id)}`;
   const isSpent = async (given: GivenAway): Promise<boolean> => {
-    const [id, entry] = await redis.mget(idKey, keyOf(given));
+    const [id, entry] = await redis.mget(idKey, toKey(given));
     return id !== given.record || entry !== null;
   };
   return {
     id: () =>
-      attempt('sign anybody in', async () => {
+      attempt('sign a user in', async () => {
         await redis.set(idKey, newId(), 'NX');
         const [id] = await redis.mget(idKey);
         if (typeof id === 'string') return id;
@@ -136,7 +136,7 @@ export function recordSpentInRedis(
       attempt(given.kind === 'code' ? 'take a code' : 'sign a browser out', async () => {
         if (await isSpent(given)) return false;
         const ms = Math.max(0, Math.ceil(given.until - now())) + DAY_MS;
-        return (await redis.set(keyOf(given), '1', 'PX', ms, 'NX')) === 'OK';
+        return (await redis.set(toKey(given), '1', 'PX', ms, 'NX')) === 'OK';
       }),
     isSpent: (given) => attempt(LOOK_UP, () => isSpent(given)),
   };

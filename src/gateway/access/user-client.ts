@@ -1,6 +1,6 @@
 /**
  * The client as a principal of the role user has it: the one way by which every protocol reaches conversations for it. A user sees and
- * talks in the conversations of the scopes that it may use, and disposes of its own; the rest needs an operator (docs/reference/roles.md).
+ * talks in the conversations of the scopes that it may use, and disposes of those that belong to it; the rest needs an operator (docs/reference/roles.md).
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -28,8 +28,8 @@ const SEEN = [
   ...(['message', 'enqueue', 'withdraw', 'interrupt', 'reset', 'dispatch', 'attach', 'attachUploaded', 'countFile'] as const),
 ] as const;
 
-/** On its own, with what is attempted. */
-const OWN = {
+/** On those that belong to it, with what is attempted. */
+const BELONGING = {
   compact: 'compact',
   triggerCompaction: 'compact',
   undoCompaction: 'undo the compaction of',
@@ -69,11 +69,11 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
   const dispose = async (id: string, attempt: string): Promise<Description> => {
     const found = await see(id);
     if (scopes !== undefined || found.owner === owner) return found;
-    throw refused(`cannot ${attempt} ${id}: somebody else began it; who began it may, and an operator`);
+    throw refused(`cannot ${attempt} ${id}: another user began it; who began it may, and an operator`);
   };
   const checkScope = async (attempt: string, scope: string, agent: string): Promise<void> => {
     if (await mayUse(scope, agent)) return;
-    const what = scopes === undefined ? 'leave it out, and the agent’s own is used' : `those of this user are ${scopes.join(', ')}`;
+    const what = scopes === undefined ? 'leave it out, and the agent’s scope is used' : `those of this user are ${scopes.join(', ')}`;
     throw refused(`${attempt}: this user may not use the scope ${scope}; ${what}`);
   };
 
@@ -125,7 +125,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     namespace: client.namespace,
     taskQueue: client.taskQueue,
     ...guarded(client, SEEN, (_method, id) => see(id)),
-    ...guarded(client, Object.keys(OWN) as (keyof typeof OWN)[], (method, id) => dispose(id, OWN[method])),
+    ...guarded(client, Object.keys(BELONGING) as (keyof typeof BELONGING)[], (method, id) => dispose(id, BELONGING[method])),
     ...guarded(client, OF_OPERATORS, () => Promise.reject(refused('this needs the role operator'))),
 
     start,

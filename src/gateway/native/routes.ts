@@ -25,7 +25,7 @@ const me = z
     name: z.string(),
     role: z.enum(ROLES),
     tenant: z.string().optional().openapi({ description: 'whose conversations it sees' }),
-    scopes: z.array(z.string()).optional().openapi({ description: 'of a user: whose conversations and memory are its own' }),
+    scopes: z.array(z.string()).optional().openapi({ description: 'of a user: of its conversations and memory' }),
   })
   .openapi('Me');
 

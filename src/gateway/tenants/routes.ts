@@ -5,7 +5,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { AgentDescription, GatewayVariables } from '../context.js';
-import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
+import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { mayAct, type Principal } from '../access/principal.js';
 import { createUserClient } from '../access/user-client.js';
 import { createConversations, type Conversations } from '../core/conversations.js';

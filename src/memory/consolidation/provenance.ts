@@ -267,7 +267,7 @@ function findSource(line: string, evidence: Evidence, conversation: string, spok
   if (isWhole(user, needed.hard)) {
     const adder = passageBeyond(words, user, evidence);
     if (adder) return toSource(adder.trust, conversation, [adder.turn]);
-    const turns = evidence.typed.said(line, needed);
+    const turns = evidence.typed.findTurns(line, needed);
     if (turns) return toSource('user', conversation, turns);
   }
   // The same holds for a line without a word (consolidation/only-the-rest-judged).
@@ -275,7 +275,7 @@ function findSource(line: string, evidence: Evidence, conversation: string, spok
   const rest = memory.share >= REWRITTEN_SHARE ? without(words, memory.found) : words;
   const neededRest: SignificantWords = { soft: intersection(needed.soft, rest), hard: intersection(needed.hard, rest) };
   const userOfRest = bestSupport(rest, evidence.user);
-  const turns = rest.size > 0 && rest.size < words.size ? evidence.typed.said(line, neededRest) : undefined;
+  const turns = rest.size > 0 && rest.size < words.size ? evidence.typed.findTurns(line, neededRest) : undefined;
   if (turns && isWhole(userOfRest, neededRest.hard)) return toSource('user', conversation, turns);
   const foreign = foreignBehind(rest, neededRest.hard, userOfRest, evidence);
   if (foreign) return toSource(foreign.trust, conversation, [foreign.turn]);

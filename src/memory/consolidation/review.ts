@@ -389,14 +389,14 @@ function toKinds(isStem: boolean): ReadonlyMap<string, readonly Kind[]> {
 const KIND_BY_WORD = toKinds(false);
 const KIND_BY_STEM = toKinds(true);
 
-const LONGEST_STEM = 20;
+const MAX_STEM = 20;
 /** Ends of German compounds: `Kundendaten` are data. */
 const COMPOUNDS =
   /(?:daten|konto|rechnung(?:en)?|zahlung(?:en)?|freigaben?|passwort|kennwort|zugang|zugriff|schlussel|vertrage?|auftrage?|befehle?|uberweisung(?:en)?|limit|betrage?|kontrollen?|bestatigung(?:en)?)$/;
 
 function listKinds(word: string): Kind[] {
   const kinds = [...(KIND_BY_WORD.get(word) ?? [])];
-  for (let length = 2; length <= Math.min(word.length, LONGEST_STEM); length += 1)
+  for (let length = 2; length <= Math.min(word.length, MAX_STEM); length += 1)
     kinds.push(...(KIND_BY_STEM.get(word.slice(0, length)) ?? []));
   const end = COMPOUNDS.exec(word)?.[0];
   return end === undefined || end === word ? kinds : [...kinds, ...listKinds(end)];

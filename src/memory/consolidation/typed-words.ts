@@ -1,6 +1,6 @@
 /**
  * Whether a person typed what a line says. Their words count sentence by sentence: recombined, negated, or made a statement of a question
- * they are somebody else's.
+ * they are another person's.
  *
  * - A line, or each clause of it, is from one sentence: it has everything hard in it and `USER_SHARE` of its words. Of the others the person
  *   has used none elsewhere: those are the model's synonyms.
@@ -31,8 +31,8 @@ interface TypedText {
 }
 
 export interface TypedWords {
-  /** The turns in which a person typed what these words of a line say, all of them or those that are new; undefined where nobody did. */
-  said(line: string, needed: SignificantWords): readonly string[] | undefined;
+  /** The turns in which a person typed what these words of a line say, all of them or those that are new; undefined where no one did. */
+  findTurns(line: string, needed: SignificantWords): readonly string[] | undefined;
   /** The turn in which a person typed this line, word for word. */
   saidExactly(line: string): string | undefined;
 }
@@ -98,7 +98,7 @@ export function typedWords(texts: readonly TypedText[]): TypedWords {
       const form = spokenForm(foldedLine(line));
       return form === undefined ? undefined : exact.get(form);
     },
-    said(line, needed) {
+    findTurns(line, needed) {
       const size = allWords(needed).size;
       if (size === 0) return undefined;
       const text = foldedLine(line);
@@ -185,7 +185,7 @@ const REVERSING =
 const SENTENCE = /([.!?](?=[\s"'”’»)\]]|$)|[。！？；;])/u;
 const SHORT = /(?:^|[\s(])(?:\p{Lu}\p{L}?|inc|ltd|corp|co|mrs|prof|sra|sig|ggf|bzw|usw|etc|nr|no|abs|art|ca|vs|approx|[\p{L}]\.[\p{L}])$/iu;
 
-/** Of a text, with what is asked. Items of a list below a question are asked too. */
+/** Of a text, with its questions. Items of a list below a question belong to it. */
 function sentencesIn(text: string): { readonly text: string; readonly isQuestion: boolean }[] {
   const sentences: { readonly text: string; readonly isQuestion: boolean }[] = [];
   let isAsked = false;

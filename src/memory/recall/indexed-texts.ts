@@ -63,7 +63,7 @@ export async function textOfEntry(store: Store, key: ConversationKey, { message 
 /** Slots before an answer that are read at once. */
 const LOOKED_AT = 16;
 
-/** What the model had read in a turn before it said this; of a long turn what is nearest. */
+/** What the model had read in a turn before it wrote this; of a long turn what is nearest. */
 export async function readBefore(store: Store, key: ConversationKey, { slot, turn, message }: Entry): Promise<readonly string[]> {
   if (message.role !== 'assistant') return [];
   for (let end = slot; end > 1; end -= LOOKED_AT) {

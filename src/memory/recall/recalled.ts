@@ -6,7 +6,7 @@ import { listSlots } from '../../records/slots.js';
 import { speakerIn } from '../../search/analysis.js';
 import type { Mark } from '../../search/question.js';
 import type { Kind } from '../../search/passage-table.js';
-import type { Hit } from '../../search/rank.js';
+import type { Hit } from '../../search/scan.js';
 import { textHash } from '../../search/search-index.js';
 import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';

@@ -18,7 +18,7 @@ import { type Facts, type SearchIndex, sumFacts } from '../../search/search-inde
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { errorMessage } from '../../platform/errors.js';
-import { selectBest, planFor, search } from '../../search/rank.js';
+import { selectBest, planFor, search } from '../../search/scan.js';
 import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';
 
 /** As the head lists it. */

@@ -7,7 +7,7 @@ import type { Refused } from '../refusal.js';
 
 export interface Dialect {
   readonly limitField: 'max_completion_tokens' | 'max_tokens';
-  /** Whether usage is asked for; some refuse the field, and count by themselves or not at all. */
+  /** Whether requests want usage; some refuse the field, and count by themselves or not at all. */
   readonly usage: boolean;
   /** Whether thoughts go back in `reasoning_content`: DeepSeek and Kimi demand it in a turn with tools, others refuse it. */
   readonly sendsReasoning: boolean;

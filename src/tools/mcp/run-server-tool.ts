@@ -75,7 +75,7 @@ function findRefusal({ name, agent, link, accepted, pin }: OfferedTool): string 
   return toPin(live).hash === pin.hash ? undefined : describeWaiting({ name, agent, server }, 'changed');
 }
 
-/** With our name for the tool alone: a server could write anything into its own, for a model to obey or for a person to paste. */
+/** With our name for the tool alone: a server could write anything into its name for it, for a model to obey or for a person to paste. */
 export function describeWaiting(
   { name, agent, server }: Pick<OfferedTool, 'name' | 'agent'> & { readonly server: string },
   state: ToolState,

@@ -160,7 +160,7 @@ test.each(AWAY)('while %s browsers stay out, in words, and the operator hears it
   await expect(record.isSpent(one)).rejects.toMatchObject(refused);
   await expect(record.spend(one)).rejects.toMatchObject(refused);
   await expect(record.spend({ ...one, kind: 'code' })).rejects.toMatchObject(refused);
-  expect(logged).toEqual([expect.stringMatching(/^cannot sign anybody in, so browsers stay out: /)]);
+  expect(logged).toEqual([expect.stringMatching(/^cannot sign a user in, so browsers stay out: /)]);
 });
 
 test('a folder that cannot be written takes no code and no sign-out, and what it knows it still answers', async () => {

@@ -258,7 +258,8 @@ test.each([
   const methods = Object.keys(client).filter((name) => typeof client[name as keyof PerduraClient] === 'function');
   expect(Object.keys(own).sort()).toEqual(Object.keys(client).sort());
   for (const id of ids) {
-    for (const method of methods.filter((name) => name !== 'scope')) {
+    // Its first argument is a number of bytes.
+    for (const method of methods.filter((name) => name !== 'scope' && name !== 'checkRoomForFiles')) {
       const act = own[method];
       if (typeof act !== 'function') continue;
       const answer = await (async () => {

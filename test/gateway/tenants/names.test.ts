@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import type { Description, PerduraClient } from '../../../src/client.js';
 import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../../src/conversation/protocol/limits.js';
-import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
+import { CHILD_PATTERN, TENANT_PATTERN } from '../../../src/conversation/protocol/limits.js';
 import { createTenantClient, createReveal } from '../../../src/client/tenants/client.js';
 import { createTenantIds, createKnownConversations } from '../../../src/client/tenants/names.js';
 

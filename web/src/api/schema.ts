@@ -4296,7 +4296,7 @@ export interface components {
             name: string;
             /** @enum {string} */
             role: "user" | "operator" | "admin";
-            /** @description of a user: whose conversations and memory are its own */
+            /** @description of a user: of its conversations and memory */
             scopes?: string[];
             /** @description whose conversations it sees */
             tenant?: string;
