@@ -212,18 +212,20 @@ async function speakToChild(person: Person): Promise<void> {
 async function rest(person: Person, ends: boolean): Promise<void> {
   const latest = Date.now() + SLOWEST * person.restMs;
   let until = Date.now() + person.restMs;
-  if (ends) await person.signal('close');
+  let isClosed = !ends;
   let last = 'no answer';
   let progress = '';
   // clock: only a hang meets this bound
   while (Date.now() < Math.min(until, latest)) {
-    // No query is answered while its latest task has run out of time, which on a loaded machine one after the other may.
-    const { historyLength, runId, status } = await person.handle.describe();
-    if (ends && status.name === 'COMPLETED') return;
-    const now = `${runId} ${historyLength}`;
-    if (now !== progress) until = Date.now() + person.restMs;
-    progress = now;
     try {
+      // Temporal may be away when it is told, too.
+      if (!isClosed) await person.signal('close').then(() => (isClosed = true));
+      // No query is answered while its latest task has run out of time, which on a loaded machine one after the other may.
+      const { historyLength, runId, status } = await person.handle.describe();
+      if (ends && status.name === 'COMPLETED') return;
+      const now = `${runId} ${historyLength}`;
+      if (now !== progress) until = Date.now() + person.restMs;
+      progress = now;
       const standing = (await person.query('status')) as Standing;
       last = JSON.stringify(standing).slice(0, 600);
       const { mode, phase, queued, pendingApprovals } = standing;

@@ -12,7 +12,7 @@ import { pick, type Random } from './random.js';
 
 export interface Weather {
   /** How often each thing was done to a worker. */
-  readonly counts: { stopped: number; killed: number; shutDown: number };
+  readonly counts: { stopped: number; killed: number; shutDown: number; servers: number };
   /** Resolves when every worker works again. Rejects when something could not be done. */
   end(): Promise<void>;
 }
@@ -27,7 +27,8 @@ const MIN_ROUNDS = 4;
 const COMMON: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s', shutdownGraceTime: '1s' };
 const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActivities: false };
 
-export async function startWeather(scene: Scene, random: Random): Promise<Weather> {
+/** `killsServer`: the scene's Temporal is killed as well, and comes back with what it has on disk. */
+export async function startWeather(scene: Scene, random: Random, { killsServer = false } = {}): Promise<Weather> {
   const start = (options: Partial<WorkerOptions>): Promise<WorkerProcess> =>
     scene.startWorker({ preload: join(__dirname, 'worker-settings.cjs'), env: { STORM_WORKER: JSON.stringify(options) } });
   const caches = [pick(random, [0, 1]), MANY];
@@ -35,12 +36,17 @@ export async function startWeather(scene: Scene, random: Random): Promise<Weathe
     start({ ...COMMON, maxCachedWorkflows: pick(random, [2, MANY]) }),
     ...caches.map((maxCachedWorkflows) => start({ ...WORKFLOWS_ALONE, maxCachedWorkflows })),
   ]);
-  const counts = { stopped: 0, killed: 0, shutDown: 0 };
+  const counts = { stopped: 0, killed: 0, shutDown: 0, servers: 0 };
   let over = false;
 
   const blow = async (): Promise<void> => {
     for (let n = 0; !over || n < MIN_ROUNDS; n++) {
       await sleep(BETWEEN_MS * (0.5 + random()));
+      if (killsServer && n % 3 === 1) {
+        counts.servers += 1;
+        await scene.killTemporal();
+        await scene.restartTemporal();
+      }
       // The one that keeps many is hit twice as often: of the other, nothing is lost.
       const which = pick(random, [0, 1, 1]);
       const worker = tossed[which];

@@ -1,0 +1,3 @@
+import { stormTest } from './storm.js';
+
+stormTest({ killsServer: true });
