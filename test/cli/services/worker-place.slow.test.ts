@@ -5,6 +5,16 @@ import { endWorkers, folder, startWorker } from './workers-in-folders.js';
 
 afterEach(endWorkers);
 
+test('a worker of another store refuses to start, and says whose queue it is and what to set', async () => {
+  const queue = `place-${randomUUID()}`;
+  const [first, second] = [await folder(), await folder()];
+  await startWorker(first, queue).ready;
+  const other = startWorker(second, queue);
+  await expect(other.ready).rejects.toThrow(/has a worker with another store \(process \d+.*set PERDURA_TASK_QUEUE to another name here/s);
+  expect((await other.ended).code).toBe(2);
+  await startWorker(second, `${queue}-own`).ready;
+});
+
 test('workers of one store are welcome; of another agents folder they are not', async () => {
   const queue = `place-${randomUUID()}`;
   const [first, second] = [await folder(), await folder()];

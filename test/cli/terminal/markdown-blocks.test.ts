@@ -99,7 +99,7 @@ test('its blocks are those of marked: none is cut in two', () => {
       const text = all.join('\n');
       expect(blocksOf(text).flatMap(typesIn)).toEqual(typesIn(text));
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   );
 });
 
@@ -116,6 +116,6 @@ test.each(['text', '- item', '  - item', '> quote', '>>>>>>>> deep', '| a |', '<
       for (const text of [beginning, ...Array<string>(lines).fill(`${each}\n`)]) splitter.add(text);
       return read;
     };
-    expect(charactersReadOf(6_000) / charactersReadOf(3_000)).toBeLessThan(2.5);
+    expect(charactersReadOf(2_000) / charactersReadOf(1_000)).toBeLessThan(2.5);
   },
 );
