@@ -85,7 +85,7 @@ export function whatRuns(watch: Pick<EventLoopWatch, 'during'>): ActivityInterce
 /** What an activity may end before it is given up. */
 const MAX_HUNG = 2;
 /** For the note of a process that ends in the middle of an activity. */
-const EXIT_MS = 5_000;
+const EXIT_MS = 8_000;
 const HANG_ANSWER = Symbol.for('perdura.hang-answer');
 
 export interface HangWatch {
