@@ -101,7 +101,9 @@ const ranges = z
   .max(10_000)
   // Each slot once at most: a few bytes could name billions otherwise.
   .refine((all) => countSlots(all) <= HIGHEST_SLOT);
-const source = z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable();
+const source = z
+  .object({ conversation: z.string().max(200), turn_ids: z.array(z.string()), tools: z.array(z.string().max(200)).max(100).optional() })
+  .nullable();
 const sideSchema = z.object({
   v: z.literal(1),
   conversation: z.string().max(200),
