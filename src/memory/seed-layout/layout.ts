@@ -102,7 +102,7 @@ const ranges = z
   // Each slot once at most: a few bytes could name billions otherwise.
   .refine((all) => countSlots(all) <= HIGHEST_SLOT);
 const source = z
-  .object({ conversation: z.string().max(200), turn_ids: z.array(z.string()), tools: z.array(z.string().max(200)).max(100).optional() })
+  .object({ conversation: z.string().max(200), turn_ids: z.array(z.string()), tools: z.array(z.string().max(200)).max(1_000).optional() })
   .nullable();
 const sideSchema = z.object({
   v: z.literal(1),
