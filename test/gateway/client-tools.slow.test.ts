@@ -72,6 +72,8 @@ const openai = (at = 0, apiKey = TOKEN): OpenAI => new OpenAI({ apiKey, baseURL:
 const anthropic = (at = 0): Anthropic => new Anthropic({ apiKey: TOKEN, baseURL: gateways[at]?.url ?? '', maxRetries: 0 });
 const conversations = async (): Promise<number> =>
   (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
+/** Temporal lists what has begun a moment later. */
+const counted = (wanted: number): Promise<number> => waitFor(conversations, (count) => count >= wanted);
 const weatherIn = (given: string): string => `rain in ${(JSON.parse(given) as { city: string }).city}`;
 
 type ChatMessage = OpenAI.ChatCompletionMessageParam;
@@ -110,17 +112,17 @@ describe('chat completions', () => {
     const said = `So: rain in Oslo, rain in Bergen (${first[0]?.content as string})`;
     expect(two.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: said } });
     expect(two.choices[0]?.message).not.toHaveProperty('tool_calls');
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
     // The same once more is the same answer, and no model is asked.
     const asked = requests.length;
     expect((await ask(second)).choices[0]?.message.content).toBe(said);
     expect((await ask(first, 1)).choices[0]?.finish_reason).toBe('tool_calls');
     expect(requests.length - asked).toBe(1);
-    expect(await conversations()).toBe(before + 2);
+    expect(await counted(before + 2)).toBe(before + 2);
     // The next turn is of the same conversation: its history has the calls.
     const three = await ask([...second, { role: 'assistant', content: said }, { role: 'user', content: 'and now?' }]);
     expect(three.choices[0]?.message.content).toBe('So:  (and now?)');
-    expect(await conversations()).toBe(before + 2);
+    expect(await counted(before + 2)).toBe(before + 2);
   });
 
   test('usage is that of the part, not of the whole turn', async () => {
@@ -161,7 +163,7 @@ describe('chat completions', () => {
     const stream = openai(1).chat.completions.runTools({ model, messages: messages('streaming'), tools, stream: true } as never);
     expect(await stream.finalContent()).toMatch(/^So: rain in Rome, rain in Bergen/);
     expect(runs).toEqual(['Oslo', 'Rome', 'Bergen', 'Oslo', 'Rome', 'Bergen']);
-    expect(await conversations()).toBe(before + 2);
+    expect(await counted(before + 2)).toBe(before + 2);
   });
 
   test('arguments that do not fit never reach the client', async () => {
@@ -185,7 +187,7 @@ describe('chat completions', () => {
       { role: 'tool', tool_call_id: 'call_abc', content: 'result' },
     ];
     await chat(foreign);
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
     expect(saidIn(requests.at(-1) as ApiRequest).at(-1)).toMatch(
       /Supplied by the client[^]*"calls":\[\{"name":"f","arguments":\{"a":1\},"answer":"result"\}\][^]*have answered/,
     );
@@ -195,7 +197,7 @@ describe('chat completions', () => {
     const two = await chat(second);
     expect(two.choices[0]?.message.content).toMatch(/quickly\)$/);
     await chat([...second, { role: 'assistant', content: two.choices[0]?.message.content ?? '' }, { role: 'user', content: 'next' }]);
-    expect(await conversations()).toBe(before + 2);
+    expect(await counted(before + 2)).toBe(before + 2);
   });
 
   test('another token, another user value or a changed history does not reach the turn that waits', async () => {
@@ -207,7 +209,7 @@ describe('chat completions', () => {
     await openai(0, OTHER).chat.completions.create({ model, messages: second, tools: [chatTool] });
     await chat(second, 0, { user: 'bob' });
     await chat([{ role: 'user', content: 'mine! weather:Oslo, please' }, ...second.slice(1)]);
-    expect(await conversations()).toBe(before + 3);
+    expect(await counted(before + 3)).toBe(before + 3);
     expect(await world.client.approvals(id)).toHaveLength(1);
     // Those who have it go on.
     expect((await chat(second)).choices[0]?.message.content).toMatch(/^So: rain in Oslo/);
@@ -226,7 +228,7 @@ describe('chat completions', () => {
     await world.client.turn(id, 'turn_0001');
     const before = await conversations();
     await chat([...first, ...all]);
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
   });
 
   test('a named conversation', async () => {
@@ -375,7 +377,7 @@ describe('responses', () => {
     input.push(...(one.output as OpenAI.Responses.ResponseInputItem[]), ...outputs(one));
     const two = await openai(1).responses.create({ ...base, input });
     expect(two.output_text).toMatch(/^So: rain in Oslo/);
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
   });
 
   test('with a tool_choice by name', async () => {
@@ -449,7 +451,7 @@ describe('messages', () => {
     expect(two.content[0]).toMatchObject({ text: expect.stringMatching(/^So: !rain in Oslo, !rain in Rome/) as string });
     expect((await ask(second)).content).toEqual(two.content);
     await ask([...second, { role: 'assistant', content: two.content }, { role: 'user', content: 'next' }]);
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
   });
 
   test.each<[string, Anthropic.ToolChoice]>([
@@ -479,7 +481,7 @@ describe('messages', () => {
     });
     expect(final.content[0]).toMatchObject({ text: expect.stringMatching(/^So: rain in Rome/) as string });
     expect(runs).toEqual(['Oslo', 'Rome']);
-    expect(await conversations()).toBe(before + 1);
+    expect(await counted(before + 1)).toBe(before + 1);
   });
 
   test.each<[string, object]>([
