@@ -1,4 +1,7 @@
-/** Connections that harm where they can, in a process of their own, so that what they cost is the gateway's alone. Each that is closed is opened again. */
+/**
+ * Connections that harm where they can, in a separate process, so that what they cost is the gateway's alone. Each that is closed is opened
+ * again.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +16,7 @@ const AGAIN_MS = 100;
 const CHUNK = `10000\r\n${' '.repeat(65_536)}\r\n`;
 const HEAD = 'POST /v1/messages HTTP/1.1\r\nhost: localhost\r\n';
 
-/** What each does until the gateway closes it: nothing, headers that never end, a body without a token, or one wrong token after the other. */
+/** What each does until the gateway closes it: nothing, headers that never end, a body without a token, or wrong tokens. */
 const ATTACKS: readonly ((socket: Socket) => Promise<void>)[] = [
   async (socket) => void (await once(socket, 'close')),
   async (socket) => {

@@ -70,7 +70,7 @@ const FIELDS_OF_WORDS = [
 ] as const;
 const MAX_WORDS = 1_000;
 
-/** A person's words, wherever a server has them: a text, a list of faults with their places (as FastAPI has them), an object inside another. */
+/** A person's words, wherever a server has them: a text, a list of faults with their places (FastAPI), an object inside another. */
 function readWords(value: unknown, levels = 4): string {
   if (typeof value === 'string') return levels === 4 ? plainText(value) : value.trim().slice(0, MAX_WORDS);
   if (levels === 0) return '';

@@ -79,7 +79,7 @@ function runs({ dir }: Scene): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
 
-/** The note has the time of a heartbeat, ten seconds. A machine that has no processor for it in them loses one, and the call's attempts end it. */
+/** The note has the time of a heartbeat, ten seconds. A machine without a processor for it loses one, and the call's attempts end it. */
 const ATTEMPTS = 4;
 
 for (const what of ['spin', 'regex', 'wait', 'exit', 'throw']) {

@@ -159,8 +159,8 @@ type Current = Awaited<ReturnType<Documents['memory']>>;
 const TRIES = 5;
 
 /**
- * `make` may be called again, with what there is by then. `limit`: UTF-8 bytes that there may be, also of what others have written in between; what people
- * have written stays. Throws `conflict`, which is worth another attempt.
+ * `make` may be called again, with what there is by then. `limit`: UTF-8 bytes that there may be, also of what others have written in
+ * between; what people have written stays. Throws `conflict`, which is worth another attempt.
  */
 async function replaceMemory(
   documents: Documents,

@@ -1,9 +1,9 @@
 /**
- * A file that the provider refuses costs its turn nothing but a word: the request is made without it, and from then on words stand in its
- * place. They are in the store, so later prompts have the same bytes; a store that lost them learns them again by the next refusal.
+ * A file that the provider refuses costs its turn nothing but a word: the request is made without it, and from then on words replace it.
+ * They are in the store, so later prompts have the same bytes; a store that lost them learns them again by the next refusal.
  *
- * Which file it was, no provider says in a form that programs read: those of the newest message are left out first, one by one, then all. A refused
- * request costs nothing, and there are six of them at most.
+ * Which file it was, no provider says in a form that programs read: those of the newest message are left out first, one by one, then all. A
+ * refused request costs nothing, and there are six of them at most.
  */
 import type { MediaKind, MediaSource } from '../../records/message.js';
 import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
@@ -20,7 +20,7 @@ export interface FileInPrompt {
   readonly source: MediaSource;
 }
 
-/** What stands in the place of files, by their ids. */
+/** The words that replace files, by their ids. */
 type Words = ReadonlyMap<string, string>;
 
 const STATUSES: readonly number[] = [400, 413, 415, 422];

@@ -7,7 +7,7 @@ import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import { type ParentLink } from '../../records/identity.js';
+import type { ParentLink } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOther } from '../../memory/channel/open-memory.js';

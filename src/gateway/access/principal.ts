@@ -16,7 +16,7 @@ export interface Principal {
   readonly tenant?: string;
   /**
    * Of a user: the scopes of its conversations and memory; `ada-*` is each that begins so, and the first that is a name is where
-   * its conversations begin. Absent: it talks in the scopes that agents have by themselves, where the conversations that it began belong to it.
+   * its conversations begin. Absent: it talks in the scopes that agents have by themselves, where those that it began belong to it.
    */
   readonly scopes?: readonly string[];
 }

@@ -1,6 +1,7 @@
 /**
  * The client as a principal of the role user has it: the one way by which every protocol reaches conversations for it. A user sees and
- * talks in the conversations of the scopes that it may use, and disposes of those that belong to it; the rest needs an operator (docs/reference/roles.md).
+ * talks in the conversations of the scopes that it may use, and disposes of those that belong to it; the rest needs an operator
+ * (docs/reference/roles.md).
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -21,7 +22,7 @@ interface UserReach {
   readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
 }
 
-/** On each conversation that the user may see. A method of the client that is new does not compile until it stands in this file. */
+/** On each conversation that the user may see. A new method of the client does not compile until this file lists it. */
 const SEEN = [
   ...(['turn', 'status', 'approvals', 'turnEnds', 'items', 'item', 'turns', 'contextView', 'why', 'context', 'queue'] as const),
   ...(['history', 'latest', 'entries', 'branches', 'timeline', 'newestCursor', 'outcome', 'checkTokenUsage'] as const),

@@ -6,7 +6,7 @@
  *   has used none elsewhere: those are the model's synonyms.
  * - The sentence and the clause are both negative or both not; so with words that turn a sentence round ("stop", "hates").
  * - A question says nothing, nor does a list below it.
- * - What changes what may be done (review.ts) has to be a whole sentence, word for word but for articles and courtesies: one word more or less
+ * - What changes what may be done (review.ts) has to be a whole sentence, word for word but for articles and courtesies: a word more or less
  *   is another permission.
  */
 import { foldedLine } from '../../records/memory/documents.js';

@@ -71,7 +71,7 @@ export interface HistoryEntry {
   readonly text: string;
 }
 
-/** A line that only the word of a tool or a file stands behind, or may, or that changes what may be done: it waits until a person accepts it. */
+/** A line that rests on a tool or a file alone, or may, or that changes what may be done: it waits until a person accepts it. */
 export interface Proposal extends SourcedLine {
   /** `prop_0001`. */
   readonly id: string;
