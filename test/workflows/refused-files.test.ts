@@ -54,6 +54,18 @@ test('of several files the one that is refused goes, and the others stay', async
   expect(sent(asked[2])).not.toContain(BAD);
 });
 
+test('of a message that has lost one file, another one that is refused later goes for good too', async () => {
+  const id = world.id();
+  await world.client.send(id, { text: say(id, 'two'), images: [picture(BAD), picture(GOOD)] }, { start: {} });
+  asked = [];
+  refusal = (request) => (sent(request).includes('"image"') ? httpError(400, { message: 'no images' }) : undefined);
+  await world.client.send(id, say(id, 'another model'));
+  expect(asked).toHaveLength(2);
+  await world.client.send(id, say(id, 'hello'));
+  expect(asked).toHaveLength(3);
+  expect(sent(asked[2])).not.toContain(GOOD);
+});
+
 test('a file of an earlier message, which another provider had taken, goes with all files, and six requests are the most', async () => {
   const id = world.id();
   refusal = () => undefined;

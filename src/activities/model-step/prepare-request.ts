@@ -13,7 +13,7 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
-import { listFiles, withoutFiles, withoutRefusedFiles, type FileInPrompt } from './refused-files.js';
+import { listFiles, readRefused, withoutFiles, type FileInPrompt } from './refused-files.js';
 import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
 import type { CallSettings } from '../../conversation/state/settings.js';
@@ -90,10 +90,10 @@ export async function prepareRequest(
   const offered = forced.length > 0 ? forced : all;
   const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
   const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
-  const shown = await withoutRefusedFiles(dependencies, read);
+  const refused = await readRefused(dependencies, read);
   const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'without'> => {
     const agentNow = { config, system: systemPrompt(agent, memory, input.since) };
-    const whole = assemble(agentNow, offered, before, withoutFiles(shown, words), input, counter, schema);
+    const whole = assemble(agentNow, offered, before, withoutFiles(read, new Map([...refused, ...words])), input, counter, schema);
     const request: ModelRequest = {
       ...whole.request,
       ...(forced.length > 0 && { mustCall: true }),
@@ -103,7 +103,8 @@ export async function prepareRequest(
     const sent = fixedTokens(request.system, offered, counter.count) + countMessageTokens(request.messages, counter.count);
     return { ...whole, request, sent };
   };
-  return { ...build(new Map()), files: listFiles(shown), without: (words) => build(words).request };
+  const files = listFiles(read).filter(({ id }) => !refused.has(id));
+  return { ...build(new Map()), files, without: (words) => build(words).request };
 }
 
 /**

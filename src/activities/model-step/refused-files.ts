@@ -20,7 +20,7 @@ export interface FileInPrompt {
   readonly source: MediaSource;
 }
 
-/** The words that replace files, by their ids. */
+/** The words that replace files, by their ids: a file keeps its id when others of its message are gone. */
 type Words = ReadonlyMap<string, string>;
 
 const STATUSES: readonly number[] = [400, 413, 415, 422];
@@ -49,14 +49,14 @@ export function withoutFiles(messages: readonly ContextMessage[], words: Words):
   });
 }
 
-export async function withoutRefusedFiles(
+/** The words that are stored for files which were refused before. */
+export async function readRefused(
   { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
   messages: readonly ContextMessage[],
-): Promise<readonly ContextMessage[]> {
+): Promise<Words> {
   const ids = listFiles(messages).map(({ id }) => id);
-  if (ids.length === 0) return messages;
-  const words = await store.items.citations(key, ids);
-  return withoutFiles(messages, new Map(ids.flatMap((id, at) => (words[at] ? [[id, words[at]] as const] : []))));
+  const words = ids.length === 0 ? [] : await store.items.citations(key, ids);
+  return new Map(ids.flatMap((id, at) => (words[at] ? [[id, words[at]] as const] : [])));
 }
 
 export interface Asking<T> {
