@@ -5,7 +5,7 @@
 import { mergeMemory, withoutDuplicateLines } from '../../src/memory/consolidation/merge.js';
 import { parseResponse } from '../../src/memory/consolidation/parse-response.js';
 import { withProvenance } from '../../src/memory/consolidation/provenance.js';
-import { changesWhatMayBeDone } from '../../src/memory/consolidation/review.js';
+import { changesWhatMayBeDone } from '../../src/memory/consolidation/permission-changes.js';
 import { typedWords } from '../../src/memory/consolidation/typed-words.js';
 import { checkResult } from '../../src/memory/consolidation/consolidate.js';
 import { parseSummary } from '../../src/memory/compaction/summary-answer.js';

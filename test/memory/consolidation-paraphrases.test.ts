@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { changesWhatMayBeDone } from '../../src/memory/consolidation/review.js';
+import { changesWhatMayBeDone } from '../../src/memory/consolidation/permission-changes.js';
 
 const lineSchema = z.strictObject({ lang: z.enum(['en', 'de', 'fr', 'es', 'it']), held: z.boolean(), text: z.string().min(1) });
 

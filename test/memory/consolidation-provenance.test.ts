@@ -1,7 +1,7 @@
 import { withTextFile } from '../../src/records/file-type.js';
 import type { ConversationMessage } from '../../src/records/message.js';
 import { toolsThatSpoke, withProvenance, type ProvenanceRequest } from '../../src/memory/consolidation/provenance.js';
-import { changesWhatMayBeDone } from '../../src/memory/consolidation/review.js';
+import { changesWhatMayBeDone } from '../../src/memory/consolidation/permission-changes.js';
 import { readSources, rawFallback, withSources } from '../../src/memory/consolidation/message-lines.js';
 import { answer, calls, conversation, result, user } from './builders.js';
 import { ends } from '../support/ends.js';

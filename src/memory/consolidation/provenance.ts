@@ -11,7 +11,7 @@
  * user did not use, and as much of the line as they: then the line was the user's until that source added to it. Words of an assistant's
  * answer count as the tool's if the tool's result, in the same turn, has them too: the model only passed them on.
  *
- * What changes what may be done (review.ts) waits, whatever its source, unless a person typed it word for word (a secret that is only
+ * What changes what may be done (permission-changes.ts) waits, whatever its source, unless a person typed it word for word (a secret that is only
  * stated: typed it), or memory has it already. Nor does such a line leave memory where other sources spoke.
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
@@ -47,7 +47,8 @@ import {
   type WordIndex,
 } from '../documents/significant-words.js';
 import { REWRITTEN_SHARE, withoutProposed } from './merge.js';
-import { changesWhatMayBeDone, INTERNAL_TOOLS, readChange, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
+import { changesWhatMayBeDone, readChange } from './permission-changes.js';
+import { INTERNAL_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
 import { isSignificant, typedWords, USER_SHARE, weigh, type TypedWords } from './typed-words.js';
 
 export interface ProvenanceRequest {

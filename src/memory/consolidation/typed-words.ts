@@ -6,8 +6,8 @@
  *   has used none elsewhere: those are the model's synonyms.
  * - The sentence and the clause are both negative or both not; so with words that turn a sentence round ("stop", "hates").
  * - A question says nothing, nor does a list below it.
- * - What changes what may be done (review.ts) has to be a whole sentence, word for word but for articles and courtesies: a word more or less
- *   is another permission.
+ * - What changes what may be done (permission-changes.ts) has to be a whole sentence, word for word but for articles and courtesies: a word
+ *   more or less is another permission.
  */
 import { foldedLine } from '../../records/memory/documents.js';
 import {

@@ -15,8 +15,7 @@ import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from
 import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
-import { COMPATIBLE, learnDialect, OPENAI, type Dialect } from './dialect.js';
-import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
+import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, type Dialect } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
