@@ -64,6 +64,8 @@ export interface UploadOptions extends OfTenant {
   readonly keepMs?: number;
 }
 
+/** Of one conversation. */
+const MAX_KEPT_FILES = 10_000;
 /** How much the conversations of one tenant, and those of none together, may keep of files, in bytes as they are stored. */
 export interface FilesQuota {
   readonly keptBytes: number;
@@ -326,8 +328,12 @@ async function countKept({ uploads }: Store, key: ConversationKey, base64: strin
   const size = base64.length;
   if (size > (await uploads.room())) throw storeIsFull(size);
   const file = createHash('sha256').update(base64).digest('hex').slice(0, 32);
-  const { status, kept } = await uploads.count(key, { file, size, limit: keptBytes });
+  const { status, kept } = await uploads.count(key, { file, size, limit: keptBytes, maxFiles: MAX_KEPT_FILES });
   if (status === 'full') throw quotaReached(size, { kept, keptBytes });
+  if (status === 'many') {
+    const what = `cannot keep another file: its conversation has ${MAX_KEPT_FILES}, and no more are kept`;
+    throw new ClientError('too-large', `${what}; go on in another conversation`);
+  }
 }
 
 function quotaReached(bytes: number, { kept, keptBytes }: FilesQuota & { readonly kept: number }): ClientError {

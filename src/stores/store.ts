@@ -305,6 +305,8 @@ export interface CountedFile {
   readonly file: string;
   readonly size: number;
   readonly limit: number;
+  /** Of one life: all of them are in one record, which each count reads and writes. */
+  readonly maxFiles: number;
 }
 
 export interface Upload {
@@ -342,9 +344,9 @@ export interface Uploads {
   use(owner: UploadOwner, id: string, use: UploadUse, expiresAt: number): Promise<void>;
   /**
    * Counts what a conversation is about to keep, once per `file` of a life, for the tenant of its scope. `full`: with it more than `limit`
-   * bytes would be kept, and nothing was counted.
+   * bytes would be kept; `many`: the life has `maxFiles` already. Then nothing was counted.
    */
-  count(key: ConversationKey, wanted: CountedFile): Promise<{ readonly status: 'counted' | 'full'; readonly kept: number }>;
+  count(key: ConversationKey, wanted: CountedFile): Promise<{ readonly status: 'counted' | 'full' | 'many'; readonly kept: number }>;
   /** Bytes that the conversations of an owner keep, as they were counted. */
   kept(owner: UploadOwner): Promise<number>;
   /** What that life has kept counts no more. */

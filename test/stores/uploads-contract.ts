@@ -114,7 +114,8 @@ export function uploadsContract(open: () => Store): void {
 
     test('that conversations keep count for their tenant, each once in a life, up to the limit, until the life is deleted', async () => {
       const [one, two] = [keeping(`one-${owner.tenant}`), keeping(`two-${owner.tenant}`)];
-      const count = (key: ConversationKey, file: string, size: number) => open().uploads.count(key, { file, size, limit: 100 });
+      const count = (key: ConversationKey, file: string, size: number) =>
+        open().uploads.count(key, { file, size, limit: 100, maxFiles: 2 });
       expect(await open().uploads.kept(owner)).toBe(0);
       expect(await count(one, 'a', 60)).toMatchObject({ status: 'counted' });
       expect(await count(one, 'a', 60)).toMatchObject({ status: 'counted' });
@@ -127,12 +128,14 @@ export function uploadsContract(open: () => Store): void {
       await open().uploads.release(one);
       await open().uploads.release(one);
       expect(await open().uploads.kept(owner)).toBe(40);
-      expect(await count(two, 'b', 60)).toMatchObject({ status: 'counted' });
+      expect(await count(two, 'b', 59)).toMatchObject({ status: 'counted' });
+      expect(await count(two, 'c', 1)).toEqual({ status: 'many', kept: 99 });
+      expect(await count(two, 'b', 59)).toMatchObject({ status: 'counted' });
     });
 
     test('that conversations keep at once, by several processes, are never more than the limit', async () => {
       const keys = Array.from({ length: 12 }, (_, i) => keeping(`c${i}-${owner.tenant}`));
-      const answers = await Promise.all(keys.map((key) => open().uploads.count(key, { file: 'a', size: 30, limit: 100 })));
+      const answers = await Promise.all(keys.map((key) => open().uploads.count(key, { file: 'a', size: 30, limit: 100, maxFiles: 2 })));
       expect(answers.filter(({ status }) => status === 'counted')).toHaveLength(3);
       expect(await open().uploads.kept(owner)).toBe(90);
     });

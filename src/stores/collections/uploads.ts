@@ -86,7 +86,7 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
   return {
     find,
 
-    async count(key, { file, size, limit }) {
+    async count(key, { file, size, limit, maxFiles }) {
       const attempt = `count a file of ${key.conversation}`;
       const tenant = readTenant(key.scope) ?? '';
       // A deletion may know the life alone.
@@ -94,8 +94,9 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
       let answer: Awaited<ReturnType<Uploads['count']>> = { status: 'counted', kept: 0 };
       await changeKept({ namespace: key.namespace, tenant }, { attempt, life: key.life }, (bytes, files) => {
         const isKnown = Object.hasOwn(files, file);
-        answer = { status: isKnown || bytes + size <= limit ? 'counted' : 'full', kept: bytes };
-        return isKnown || answer.status === 'full' ? undefined : { ...files, [file]: size };
+        const hasRoom = Object.keys(files).length < maxFiles;
+        answer = { status: isKnown ? 'counted' : !hasRoom ? 'many' : bytes + size <= limit ? 'counted' : 'full', kept: bytes };
+        return isKnown || answer.status !== 'counted' ? undefined : { ...files, [file]: size };
       });
       return answer;
     },
