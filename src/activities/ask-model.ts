@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { log, type Context } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
+import { measureTokens } from '../records/token-estimate.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
 import { costUsd, splitModel, type Models } from '../models/known-models.js';
@@ -10,8 +11,8 @@ import { isModelAway } from '../records/turn-end.js';
 import { countFallback } from '../telemetry/metrics.js';
 import type { ConversationDependencies } from './dependencies.js';
 
-/** Fewer than the usual four: not every language is that thrifty. */
-const CHARACTERS_PER_TOKEN = 3;
+/** Of what estimates say may be asked at once: they miss by less. */
+const ESTIMATED_SHARE = 0.75;
 const MIN_CHARACTERS = 4_000;
 const MAX_HALVED = 4;
 
@@ -19,12 +20,20 @@ export function isTooMuch(error: unknown): boolean {
   return error instanceof ModelFailure && (error.kind === 'too-large' || error.kind === 'context-full');
 }
 
+export interface Room {
+  readonly tokens: number;
+  /** What the question is about: their script says how many characters these tokens are. */
+  readonly texts: readonly string[];
+  /** Tokens of an estimated token, as a conversation has learnt it. */
+  readonly tokenRatio?: number | undefined;
+}
+
 /**
- * `question` with as many characters as `tokens` are. Estimates are estimates: a model that reports too much input is asked with half
+ * `question` with as many characters as there is room for. Estimates are estimates: a model that reports too much input is asked with half
  * of it, a few times; `isLast` says that no more questions follow.
  */
-export async function askWithLess<T>(tokens: number, question: (maxCharacters: number, isLast: boolean) => Promise<T>): Promise<T> {
-  for (let most = tokens * CHARACTERS_PER_TOKEN, halved = 0; ; most /= 2, halved++) {
+export async function askWithLess<T>(room: Room, question: (maxCharacters: number, isLast: boolean) => Promise<T>): Promise<T> {
+  for (let most = charactersIn(room), halved = 0; ; most /= 2, halved++) {
     const isLast = halved === MAX_HALVED;
     try {
       return await question(Math.max(MIN_CHARACTERS, Math.floor(most)), isLast);
@@ -32,6 +41,12 @@ export async function askWithLess<T>(tokens: number, question: (maxCharacters: n
       if (isLast || !isTooMuch(error)) throw error;
     }
   }
+}
+
+function charactersIn({ tokens, texts, tokenRatio = 1 }: Room): number {
+  const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  const estimated = texts.reduce((sum, text) => sum + measureTokens(text), 0) * tokenRatio;
+  return (estimated === 0 ? 4 * tokens : (tokens * characters) / estimated) * ESTIMATED_SHARE;
 }
 
 /**

@@ -9,9 +9,12 @@ import type { KnownSecrets } from '../platform/known-secrets.js';
 
 export { isTransient, LONG_WAIT_MS };
 
-/** In the details of a failure whose wait is too long to be spent out of sight. */
-export interface WaitDetails {
-  readonly retryAfterMs: number;
+/** In the details of a failure. */
+export interface FailureDetails {
+  /** Where the wait is too long to be spent out of sight. */
+  readonly retryAfterMs?: number;
+  /** Of HTTP, where a provider refused a request. */
+  readonly status?: number;
 }
 
 /** The server keeps 4 KiB of a failure's text. */
@@ -35,7 +38,7 @@ export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS):
 function failure(
   type: string,
   message: string,
-  { retryAfterMs, longWaitMs = LONG_WAIT_MS }: { readonly retryAfterMs?: number; readonly longWaitMs?: number } = {},
+  { retryAfterMs, status, longWaitMs = LONG_WAIT_MS }: FailureDetails & { readonly longWaitMs?: number } = {},
 ): ApplicationFailure {
   const transient = isTransient(type);
   const long = transient && retryAfterMs !== undefined && retryAfterMs > longWaitMs;
@@ -45,7 +48,9 @@ function failure(
     nonRetryable: !transient || long,
     // 0 would mean at once and for ever: then the policy's backoff is better.
     ...(transient && !long && retryAfterMs && { nextRetryDelay: retryAfterMs }),
-    ...(long && { details: [{ retryAfterMs } satisfies WaitDetails] }),
+    ...((long || status !== undefined) && {
+      details: [{ ...(long && { retryAfterMs }), ...(status !== undefined && { status }) } satisfies FailureDetails],
+    }),
   });
   // History is read by people and kept for long: it shows what went wrong, not where our files lie.
   created.stack = '';

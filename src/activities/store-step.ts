@@ -1,4 +1,6 @@
 /** The `store-step`: pending writes that no model call will carry, and queued messages that only the store has any more. */
+import { estimateMediaTokens, estimateTokens } from '../records/token-estimate.js';
+import { estimateMessageTokens } from '../memory/tokens.js';
 import type {
   QueuedAgain,
   StoreStepInput,
@@ -53,7 +55,8 @@ async function readAgain({ store, key }: TraceStore, slots: readonly number[]): 
     }
     const { messageId, turn, session, ts, message } = entry;
     const bytes = typeof message.text === 'string' ? Buffer.byteLength(message.text) : message.text.bytes;
-    return { slot, messageId, turn, session, at: Math.round(ts * 1000), bytes };
+    const tokens = estimateMessageTokens(message);
+    return { slot, messageId, turn, session, at: Math.round(ts * 1000), bytes, tokens };
   });
 }
 
@@ -62,8 +65,8 @@ async function readAgain({ store, key }: TraceStore, slots: readonly number[]): 
 interface WrittenBatch {
   readonly written: Written;
   readonly applied: Applied;
-  /** By how many bytes processors have changed what the workflow counted. */
-  readonly bytesMore: number;
+  /** By how many estimated tokens processors have changed what the workflow counted. */
+  readonly tokensMore: number;
   /** What the messages say, after the processors. */
   readonly texts: readonly string[];
 }
@@ -112,6 +115,7 @@ export async function writePending(
       return {
         slot: message.slot,
         bytes: Buffer.byteLength(text) + mediaBytes(message),
+        tokens: estimateTokens(text) + estimateMediaTokens(message),
         ...refs,
         ...(duplicate && { duplicate: duplicate.turn }),
       };
@@ -119,8 +123,8 @@ export async function writePending(
     ...(committed.length > 0 && { committed }),
     ...(startContext !== undefined && { startContext }),
   };
-  const bytesMore = messages.reduce((sum, { message, text }) => sum + Buffer.byteLength(text) - Buffer.byteLength(message.text), 0);
-  return { written, applied, bytesMore, texts: messages.map(({ text }) => text) };
+  const tokensMore = messages.reduce((sum, { message, text }) => sum + estimateTokens(text) - estimateTokens(message.text), 0);
+  return { written, applied, tokensMore, texts: messages.map(({ text }) => text) };
 }
 
 interface PreparedMessage {

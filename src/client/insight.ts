@@ -189,7 +189,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     async contextView(id) {
       const index = await context(id);
       const [view, entries, { episodes }] = await Promise.all([control(id), reading.history(id), reading.memory(id)]);
-      const { count } = await tokenCounterBy(index.tokenizer);
+      const { count } = await tokenCounterBy(index.tokenizer, index.tokenRatio);
       const known = new Map(entries.map((entry) => [entry.slot, entry]));
       return {
         index,

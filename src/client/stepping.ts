@@ -184,7 +184,7 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
     id,
     index.chunks.flatMap(({ slots = [] }) => listSlots(slots)),
   );
-  const { count } = await tokenCounterBy(index.tokenizer);
+  const { count } = await tokenCounterBy(index.tokenizer, index.tokenRatio);
   const countEntryTokens = entryTokens(known, { count });
   const lines = thresholds ?? {
     soft: DEFAULT_THRESHOLDS.softThreshold,

@@ -1,44 +1,21 @@
 /**
- * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's tokenizer where one is handed in. A guard, never
- * the driver: what the provider reports decides.
+ * Tokens of messages: by estimate (records/token-estimate.ts), or by what is handed in, a model's tokenizer or an estimate that has learnt.
  */
-import { citationTokens, citedMessageTokens, isKept, newFrom } from '../conversation/context/citing.js';
-import {
-  isBodyRef,
-  isFromPerson,
-  type AssistantBlock,
-  type Body,
-  type ConversationMessage,
-  type Entry,
-  sourcesIn,
-  type MediaKind,
-} from '../records/message.js';
-import { estimateTokens } from '../records/token-usage.js';
-
-/**
- * What each counts, whatever its size. A picture: about what the largest that providers do not scale down takes (1,568 pixels a side);
- * sound and video: about a minute of it; a document: about ten pages.
- */
-export const MEDIA_TOKENS: Readonly<Record<MediaKind, number>> = { images: 1_600, audio: 2_000, video: 16_000, documents: 20_000 };
+import { citationTokens, citedTokens, isKept, newFrom } from '../conversation/context/citing.js';
+import { isFromPerson, type AssistantBlock, type Body, type ConversationMessage, type Entry } from '../records/message.js';
+import { estimateMediaTokens, estimateTokens, measureBodyTokens } from '../records/token-estimate.js';
 
 export function estimateStringTokens(text: string): number {
-  return estimateTokens(text.length);
+  return estimateTokens(text);
 }
 
 export type CountTokens = (text: string) => number;
 
-/** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What is only in the store counts its bytes. */
+/** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What is only in the store counts by its size. */
 export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
-  let characters = 0;
-  let counted = 0;
-  const add = (body: Body): void => {
-    if (isBodyRef(body)) characters += body.bytes;
-    else if (count) counted += count(body);
-    else characters += body.length;
-  };
-  addMessage(message, add);
-  const media = message.role === 'user' ? sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0) : 0;
-  return estimateTokens(characters) + counted + media;
+  let tokens = 0;
+  addMessage(message, (body) => (tokens += measureBodyTokens(body, count)));
+  return Math.ceil(tokens) + (message.role === 'user' ? estimateMediaTokens(message) : 0);
 }
 
 function addMessage(message: ConversationMessage, add: (body: Body) => void): void {
@@ -86,7 +63,7 @@ export function shownTokensEach(messages: readonly ConversationMessage[], count?
   const border = newFrom(messages);
   return messages.map((message, at) => {
     const whole = estimateMessageTokens(message, count);
-    return at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole;
+    return at < border && isKept(message) ? Math.min(whole, citationTokens(message, count)) : whole;
   });
 }
 
@@ -102,7 +79,7 @@ export function entryTokens(
   const tokens = new Map(
     entries.map((entry, at) => {
       const whole = shown[at] ?? 0;
-      return [entry, cited.has(entry.slot) && isFromPerson(entry.message) ? Math.min(whole, citedMessageTokens()) : whole];
+      return [entry, cited.has(entry.slot) && isFromPerson(entry.message) ? Math.min(whole, citedTokens(entry.message, whole)) : whole];
     }),
   );
   return (entry) => tokens.get(entry) ?? 0;

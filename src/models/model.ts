@@ -157,9 +157,12 @@ interface PromptCut {
 /** Below it the estimate alone may be that far off; a server that cuts leaves more. */
 const MIN_READ = 1_024;
 
-/** A server that cuts a prompt does not say so: it reads far less than was sent. Estimates miss by less than half. */
-export function promptCut(sent: number, read: number): PromptCut | undefined {
-  return read >= MIN_READ && read * 2 < sent ? { sent, read } : undefined;
+/**
+ * A server that cuts a prompt does not say so: it reads far less than was sent, where estimates miss by less than half; or just as much as
+ * its window has (Ollama's `prompt_eval_count` is then `num_ctx`).
+ */
+export function promptCut(sent: number, read: number, window = Infinity): PromptCut | undefined {
+  return read >= MIN_READ && (read * 2 < sent || read >= window) ? { sent, read } : undefined;
 }
 
 // Hooks around each model call (seed 000, phase D): they see what goes out and what comes back, explicitly, and hold no history.

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { counted } from '../records/text.js';
 import type { AssistantBlock, ConversationMessage, JsonObject, ToolResultMessage } from '../records/message.js';
-import { estimateTokens } from '../records/token-usage.js';
+import { estimateTokens } from '../records/token-estimate.js';
 import { ModelInterrupted, type Model, type ModelRequest, type ModelUsage, type StreamOptions } from './model.js';
 import { isRecord } from '../platform/json.js';
 
@@ -211,9 +211,9 @@ function textParts({ text }: Extract<ConversationMessage, { role: 'user' }>): st
 export function estimatedUsage(request: ModelRequest, answer: string): ModelUsage {
   const { system, tools, messages } = request;
   return {
-    inputTokens: estimateTokens(JSON.stringify([system, tools, messages]).length),
+    inputTokens: estimateTokens(JSON.stringify([system, tools, messages])),
     cachedTokens: 0,
-    outputTokens: estimateTokens(answer.length),
+    outputTokens: estimateTokens(answer),
   };
 }
 

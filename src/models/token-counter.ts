@@ -1,9 +1,9 @@
 /**
- * How many tokens a text is to a model: counted by its tokenizer where that is public (OpenAI's models), characters over four for
- * every other. A guard either way: what the provider reports of a prompt decides.
+ * How many tokens a text is to a model: counted by its tokenizer where that is public (OpenAI's models), estimated for every other, by what
+ * its conversation has learnt of it. A guard either way: what the provider reports of a prompt decides.
  */
 import { missingPackage, TOKENIZER_PACKAGE } from '../platform/optional-package.js';
-import { estimateTokens } from '../records/token-usage.js';
+import { estimateTokens, measureTokens } from '../records/token-estimate.js';
 
 export interface TokenCounter {
   /** Name of the tokenizer; 'estimate' where there is none. */
@@ -13,7 +13,7 @@ export interface TokenCounter {
 
 type Tokenizer = 'o200k_base' | 'cl100k_base';
 
-const ESTIMATE: TokenCounter = { by: 'estimate', count: ({ length }) => estimateTokens(length) };
+const ESTIMATE: TokenCounter = { by: 'estimate', count: estimateTokens };
 
 /**
  * The library takes time by the square of what it finds no border in (50,000 emoji: 48 s). Cut so short, it never does; a cut makes
@@ -23,13 +23,19 @@ const PIECE = 256;
 
 const counters = new Map<Tokenizer, Promise<TokenCounter>>();
 
-/** `model`: provider/model. */
-export function tokenCounterFor(model: string): Promise<TokenCounter> {
-  return tokenCounterBy(findTokenizer(model));
+/** `model`: provider/model. `ratio`: tokens of an estimated token, as a conversation has learnt it. */
+export function tokenCounterFor(model: string, ratio?: number): Promise<TokenCounter> {
+  return tokenCounterBy(findTokenizer(model), ratio);
 }
 
 /** A tokenizer is loaded (0.15 s, 70 MB) when it is wanted first; by one that is not here, in this version or at all, it is an estimate. */
-export function tokenCounterBy(tokenizer: string | undefined): Promise<TokenCounter> {
+export async function tokenCounterBy(tokenizer: string | undefined, ratio = 1): Promise<TokenCounter> {
+  const counter = await loadedCounter(tokenizer);
+  if (counter !== ESTIMATE || ratio === 1) return counter;
+  return { by: 'estimate', count: (text) => Math.ceil(measureTokens(text) * ratio) };
+}
+
+function loadedCounter(tokenizer: string | undefined): Promise<TokenCounter> {
   if (!isKnown(tokenizer)) return Promise.resolve(ESTIMATE);
   const counter = counters.get(tokenizer) ?? load(tokenizer);
   counters.set(tokenizer, counter);

@@ -87,8 +87,3 @@ function isCompressible({ type }: MemoryChunk): boolean {
 function sum(chunks: readonly MemoryChunk[]): number {
   return chunks.reduce((all, { tokens }) => all + tokens, 0);
 }
-
-/** Characters over four (seed 002): a guard, never the driver. */
-export function estimateTokens(characters: number): number {
-  return Math.ceil(characters / 4);
-}

@@ -8,10 +8,10 @@ jest.mock('@temporalio/activity', () => ({ log: { warn: () => undefined } }));
 /** 300 characters: 75 by estimate, about 200 to a tokenizer. */
 const CHINESE = '今天天气很好，我们去公园散步吧。'.repeat(19);
 
-test('a text that takes more tokens than its characters promise is left out by a model whose tokenizer is known', async () => {
+test.each([undefined, 'o200k_base'])('a text that takes more tokens than Latin letters do is left out, counted by %s', async (tokenizer) => {
   const messages = [user(CHINESE), answer('好'), user('and now?')];
-  expect(fitting(messages, 120, estimateStringTokens)).toBe(messages);
-  const { count } = await tokenCounterBy('o200k_base');
+  const { count } = await tokenCounterBy(tokenizer);
+  expect(fitting(messages, 400, count)).toBe(messages);
   const [notice, ...left] = fitting(messages, 120, count);
   expect(notice).toMatchObject({ text: expect.stringContaining('2 earlier messages are left out') });
   expect(left).toEqual([messages[2]]);

@@ -1,5 +1,6 @@
 import type { BodyRef } from '../../src/records/message.js';
-import { estimateMessageTokens, estimateStringTokens, MEDIA_TOKENS } from '../../src/memory/tokens.js';
+import { estimateMessageTokens, estimateStringTokens } from '../../src/memory/tokens.js';
+import { MEDIA_TOKENS } from '../../src/records/token-estimate.js';
 import { answer, calls, result, user } from './builders.js';
 
 const BODY: BodyRef = { ref: 'sha256:ab', sha256: 'ab', bytes: 50_000, preview: 'It begins' };

@@ -54,7 +54,7 @@ test('a message takes its media to the step that writes it, and leaves them behi
 test('without audio and video all is stored as it was before there were any', () => {
   const item = applyAll(open(), said('m1', { images: [picture], audio: [], video: [] })).queue[0];
   expect(JSON.stringify(item)).toBe(
-    '{"kind":"message","number":1,"messageId":"m1","turn":1,"slot":1,"session":1,"at":1000,"bytes":10,"delivery":"queue","text":"text of m1",' +
+    '{"kind":"message","number":1,"messageId":"m1","turn":1,"slot":1,"session":1,"at":1000,"bytes":10,"tokens":1603,"delivery":"queue","text":"text of m1",' +
       '"images":[{"mediaType":"image/png","ref":"sha256:ab"}],"recorded":false}',
   );
   const message = { messageId: 'm1', slot: 1, turn: 'turn_0001', seq: 1, session: 1, ts: 1, text: 'hi' };

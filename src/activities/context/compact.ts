@@ -7,7 +7,7 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/context/compaction-effects.js';
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { listSlots, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
-import { citedMessageTokens } from '../../conversation/context/citing.js';
+import { citedTokens } from '../../conversation/context/citing.js';
 import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
@@ -94,7 +94,7 @@ async function makeMemory(
   const { epoch, number, session } = input;
   const entries = await readEntries(dependencies, [...input.leftOut, ...input.context]);
   const [{ count }, { config, model, ask, askForSummary, budget }] = await Promise.all([
-    tokenCounterFor(input.model),
+    tokenCounterFor(input.model, input.tokenRatio),
     createSummarizer(dependencies, input, { activity, paid }),
   ]);
   const countEntry = entryTokens(entries, { count, cited: new Set(listSlots(input.cited)) });
@@ -105,7 +105,9 @@ async function makeMemory(
   });
   if (!window) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
   const cited = toRanges(window.cites.map(({ slot }) => slot));
-  const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : countEntry(entry)), 0);
+  const tokensShown = (entry: Entry): number =>
+    window.cites.includes(entry) ? citedTokens(entry.message, countEntry(entry)) : countEntry(entry);
+  const keptTokens = window.kept.reduce((sum, entry) => sum + tokensShown(entry), 0);
   const tokensBefore = window.freed + keptTokens;
   if (window.turnIds.length === 0) {
     log.info('long messages are cited', { messages: window.cites.length, tokens: window.freed });
@@ -139,7 +141,10 @@ async function makeMemory(
     ...(folding.leaving.length > 0 && { folding }),
   };
   const shared = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
-  const answer = await askWithLess(budget, (maxCharacters, isLast) => {
+  const texts = shared.entries.map(({ message }) =>
+    message.role === 'assistant' ? JSON.stringify(message.blocks) : shownText(message.text),
+  );
+  const answer = await askWithLess({ tokens: budget, texts, tokenRatio: input.tokenRatio }, (maxCharacters, isLast) => {
     const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
     return compactWith(findCompactor(dependencies, config), { ...shared, maxCharacters, throws });
   });

@@ -1,6 +1,6 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
-import { isKept, citedMessageTokens } from '../../conversation/context/citing.js';
+import { isKept, citedTokens } from '../../conversation/context/citing.js';
 import { isFromPerson, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
@@ -202,12 +202,12 @@ const WORTH_LOSING = 0.1;
 const NOTHING_CITED = { cites: [], saved: 0 } as const;
 
 export async function truncate(dependencies: ConversationDependencies, input: TruncateInput): Promise<Truncated> {
-  const { agentHash, epoch, context, cited, base, excess, currentTurn, chosen, notice, tokenizer } = input;
+  const { agentHash, epoch, context, cited, base, excess, currentTurn, chosen, notice, tokenizer, tokenRatio } = input;
   const { store, key, identity } = dependencies;
   const [read, before = '', { count }, { config }] = await Promise.all([
     readHealed(dependencies, listSlots(context)),
     base === undefined ? undefined : store.bodies.get(key, base),
-    tokenCounterBy(tokenizer),
+    tokenCounterBy(tokenizer, tokenRatio),
     dependencies.agents(identity.agent, identity.scope, agentHash),
   ]);
   const entries = read.filter((entry) => entry !== undefined);
@@ -215,7 +215,7 @@ export async function truncate(dependencies: ConversationDependencies, input: Tr
   const countEntry = entryTokens(entries, { count, cited: citing.cited });
   const isReadable = !chosen && hasMemoryChannel(config, dependencies.tools);
   const { cites, saved } = isReadable ? selectCites(entries, excess, { ...citing, countEntry }) : NOTHING_CITED;
-  const shown = (entry: Entry): number => (cites.includes(entry) ? citedMessageTokens() : countEntry(entry));
+  const shown = (entry: Entry): number => (cites.includes(entry) ? citedTokens(entry.message, countEntry(entry)) : countEntry(entry));
   const found = chosen
     ? chosenTruncation(entries, new Set(listSlots(chosen.slots)), currentTurn, shown)
     : selectTruncation(entries, excess - saved, currentTurn, shown);

@@ -81,9 +81,9 @@ async function askForMemory(
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
-  const answered = await askWithLess(
-    besideBudget(config, { model, agentModel: request.model, maxTokens, limits, window }),
-    (maxCharacters) => ask(run.ask, { ...about, maxCharacters }, notes.ask),
+  const tokens = besideBudget(config, { model, agentModel: request.model, maxTokens, limits, window });
+  const answered = await askWithLess({ tokens, texts: [memory.text, ...entries.map(({ content }) => content)] }, (maxCharacters) =>
+    ask(run.ask, { ...about, maxCharacters }, notes.ask),
   ).catch((error: unknown) => {
     if (!isTooMuch(error)) throw error;
     return { kind: 'unusable', reason: (error as Error).message } as const;

@@ -32,7 +32,8 @@ import { listSlots, toRanges, type SlotRange, type LifeName } from '../../record
 import { boundedBundle, goalIn } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
-import { estimateStringTokens, countShown } from '../../memory/tokens.js';
+import { countShown } from '../../memory/tokens.js';
+import { measureTokens } from '../../records/token-estimate.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { beginningOfSession, countedEpisodes } from '../context/compact.js';
@@ -98,6 +99,7 @@ export async function trim(
     since,
     task,
     baseTokens,
+    tokenRatio = 1,
     line,
     session,
     epoch,
@@ -138,11 +140,13 @@ export async function trim(
     ...(late.length > 0 && { supersedes: late.map((one) => one.id) }),
     ...{ session, epoch, slots: toRanges([...late.flatMap(({ slots }) => listSlots(slots)), ...listSlots(archived)]) },
   };
+  const count = (shown: string): number => Math.ceil(measureTokens(shown) * tokenRatio);
   const bundle = retrieve(withoutSuperseded([episode, ...others]), facts, limits);
-  const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, estimateStringTokens);
+  const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, count);
   const out = new Set(listSlots(leftOut));
-  const tokens = countShown(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
-  if (!known && estimateStringTokens(text) - baseTokens >= tokens) return undefined;
+  const leaving = entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message);
+  const tokens = countShown(leaving, count);
+  if (!known && count(text) - baseTokens >= tokens) return undefined;
   const base = { ref: (await store.bodies.put(key, text)).ref, text };
   await store.entries.archive(key, archived, move);
   await store.episodes.add(key, episode);

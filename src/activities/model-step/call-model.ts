@@ -30,6 +30,7 @@ import {
   type HookedCall,
 } from '../../models/model.js';
 import { costUsd, type ModelLimits } from '../../models/known-models.js';
+import type { EstimatedPrompt } from '../../records/token-estimate.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { countMessageTokens } from '../../memory/tokens.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
@@ -40,7 +41,8 @@ import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
-import { askWithoutRefused } from './refused-files.js';
+import { askWithoutRefused } from './refused-input.js';
+import { toRanges } from '../../records/slots.js';
 import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
@@ -102,6 +104,9 @@ export async function callModel(
   return { ...done, answer: { ...done.answer, persisted: done.persisted } };
 }
 
+/** As in the table of effects: a step with the last of these returns its failure. */
+export const ATTEMPTS = 4;
+
 interface Attempt {
   readonly input: CallToMake;
   readonly activity: Context;
@@ -114,7 +119,7 @@ interface Attempt {
 async function ask(
   { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now, secrets }: ConversationDependencies,
   { input, activity, feed, attempt, onFailed }: Attempt,
-  { request, config, offered, prefix, schema, sent, files, without }: PreparedRequest,
+  { request, config, offered, prefix, schema, estimated, mayBeCut, files, unproven, without }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, id: call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
@@ -137,11 +142,15 @@ async function ask(
     ...modelTimeouts,
     ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
   };
-  const reported = await askWithoutRefused({
-    ...{ request, files, without },
+  const { answer: reported, leftOut } = await askWithoutRefused({
+    ...{ request, turn, files, unproven, without, doubtsServer: input.doubtsServer === true && activity.info.attempt >= ATTEMPTS },
     ask: async (one) => await caller.stream(one, options),
     async onRefused(words) {
-      log.warn('the provider refuses files, which are left out from now on', { model, files: [...words.values()] });
+      log.warn('the provider refuses input, which is left out from now on', {
+        model,
+        what: [...words.keys()],
+        why: [...words.values()][0],
+      });
       for (const [id, text] of words) await store.items.cite(key, id, text);
     },
   }).catch(async (error: unknown) => {
@@ -149,7 +158,7 @@ async function ask(
     countModelFailure(error, activity.info);
     const cost = error instanceof ModelFailure ? error.options.usage : undefined;
     if (cost) await noteFailed(cost);
-    return keepPartialAnswer(error, activity, noteFailed);
+    return { answer: await keepPartialAnswer(error, activity, noteFailed), leftOut: [] };
   });
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
@@ -166,12 +175,27 @@ async function ask(
     prefix,
     ...(plans.length > 0 && { plans }),
   };
-  const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
+  const read = reported.usage.inputTokens;
+  const cut = mayBeCut && estimated ? promptCut(estimated.fixed + estimated.messages, read, request.contextWindow) : undefined;
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
   const schemaViolation = schema && response.stop === 'end' ? await findSchemaViolation(joinText(response.blocks), schema) : undefined;
-  const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
+  const checked: ModelAnswer = {
+    ...result,
+    ...(schemaViolation === undefined ? {} : { schemaViolation }),
+    ...(cut && { promptCut: cut }),
+    ...(estimated && teaches(estimated, { read, stop: response.stop, mayBeCut: mayBeCut === true }) && { estimated }),
+    ...(leftOut.length > 0 && { refused: toRanges(leftOut) }),
+  };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), ...toSpending({ key, identity }, { kind: 'answer', model, usage }) };
+}
+
+/** Whether the provider's count says how it counts: a stopped answer's may be missing, and a cut that was not noticed can only lower it. */
+function teaches(
+  { fixed, messages }: EstimatedPrompt,
+  { read, stop, mayBeCut }: { readonly read: number; readonly stop: ModelStop; readonly mayBeCut: boolean },
+): boolean {
+  return stop !== 'interrupted' && read > 0 && (!mayBeCut || read >= (fixed + messages) * 0.8);
 }
 
 /**

@@ -35,10 +35,9 @@ import { toolEntry, addUsage, isFromPerson } from '../../records/message.js';
 import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/title.js';
 import { isModelAway, isTransient } from '../../records/turn-end.js';
 import { countFallback } from '../../telemetry/metrics.js';
-import { estimateTokens } from '../../records/token-usage.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
-import { callModel, type CommittedCall } from './call-model.js';
+import { ATTEMPTS, callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { readText } from '../../memory/bodies.js';
 import { lifeMark } from '../../memory/recall/indexed-texts.js';
@@ -50,7 +49,7 @@ import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
 import { toTitle } from '../make-title.js';
 import { wasStopped, hashRequest } from '../key.js';
-import { toApplicationFailure, type WaitDetails } from '../failures.js';
+import { toApplicationFailure, type FailureDetails } from '../failures.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { toFinished, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
@@ -60,8 +59,6 @@ import { timeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;
-/** As in the table of effects: the last attempt returns its failure, the others throw it. */
-const ATTEMPTS = 4;
 
 const NOT_TAKEN: StepFailure = {
   type: 'StoreUnavailable',
@@ -86,7 +83,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (isStopped()) throwOnShutdown(activity);
 
   // Write.
-  const [{ written, applied, bytesMore, texts }, configured, base, attributes] = await Promise.all([
+  const [{ written, applied, tokensMore, texts }, configured, base, attributes] = await Promise.all([
     writePending(dependencies, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, input.configure) : ({ kind: 'unchanged' } as const),
     input.opensSession ? openingBase(dependencies) : undefined,
@@ -140,7 +137,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (recalled !== undefined) return { ...result, ...found, tools, kind: 'deferred', reason: 'recall', recalled };
 
   // Decide.
-  const numbers = numbersNow(input, settings, bytesMore, tools);
+  const numbers = numbersNow(input, settings, tokensMore, tools);
   const obstacle = obstacleTo(numbers, settings);
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
@@ -235,9 +232,14 @@ function toStepFailure(error: unknown, activity: Context, tries = ATTEMPTS): Ste
   const attempts = isModelAway(type ?? '') ? Math.min(tries, ATTEMPTS) : ATTEMPTS;
   if (!nonRetryable && activity.info.attempt < attempts) throw failure;
   log.warn('model failed', { type, message });
-  const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
-  const retryAfterMs = wait?.retryAfterMs;
-  return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const [{ retryAfterMs, status } = {}] = (details ?? []) as readonly FailureDetails[];
+  return {
+    type: type ?? 'internal',
+    message,
+    transient: isTransient(type ?? ''),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(status !== undefined && { status }),
+  };
 }
 
 /** Fixed tokens of every prompt; if unknown, 0, and the estimate is too low. */
@@ -311,10 +313,10 @@ function toolInput({ identity, session, turn, appContext, parent, settings }: Mo
 function numbersNow(
   { numbers }: ModelStepInput,
   { contextBudget }: CallSettings,
-  bytesMore: number,
+  tokensMore: number,
   tools: readonly ToolFinished[],
 ): CallNumbers {
-  const more = bytesMore === 0 ? 0 : Math.sign(bytesMore) * estimateTokens(Math.abs(bytesMore));
+  const more = Math.ceil(tokensMore * (numbers.tokenRatio ?? 1));
   const written = { ...numbers, contextTokens: Math.max(0, numbers.contextTokens + more) };
   return tools.reduce<CallNumbers>((now, tool) => {
     const counted = withResultCounted(now, tool, contextBudget);

@@ -5,7 +5,8 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput, MadeCitation } from '../../conversation/turn/model-step-effects.js';
 import { shownText, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
-import { countMessageTokens } from '../../memory/tokens.js';
+import { countMessageTokens, estimateStringTokens } from '../../memory/tokens.js';
+import { estimateMediaTokens, measureTokens, type EstimatedPrompt } from '../../records/token-estimate.js';
 import { ModelFailure, type ModelRequest } from '../../models/model.js';
 import { describeDocument } from '../../models/shown.js';
 import { normalize } from '../../models/normalize.js';
@@ -13,7 +14,8 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
-import { listFiles, readRefused, withoutFiles, type FileInPrompt } from './refused-files.js';
+import { leavesBase, listFiles, listUnproven, readRefused, withoutFiles, withoutMessages, type FileInPrompt } from './refused-input.js';
+import { listSlots } from '../../records/slots.js';
 import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
 import type { CallSettings } from '../../conversation/state/settings.js';
@@ -46,12 +48,15 @@ export interface PreparedRequest {
   readonly offered: readonly Tool[];
   /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
   readonly prefix: string;
-  /** Estimated tokens of the prompt; set if the provider's server may cut it silently. */
-  readonly sent?: number;
+  /** What is sent, by estimate. Absent: a tokenizer counts it. */
+  readonly estimated?: EstimatedPrompt;
+  /** True: the provider's server may cut the prompt silently. */
+  readonly mayBeCut?: true;
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
-  /** Newest first; and the request with words in the place of some of them. */
+  /** Newest first; messages that may be left out; and the request with words in the place of some of them. */
   readonly files: readonly FileInPrompt[];
+  readonly unproven: readonly (readonly number[])[];
   readonly without: (words: ReadonlyMap<string, string>) => ModelRequest;
 }
 
@@ -76,7 +81,7 @@ export async function prepareRequest(
     input.output === undefined ? undefined : store.bodies.get(key, input.output),
     // A store that has lost them is healed while the context is read.
     input.tools === undefined ? undefined : loading.then(() => store.bodies.get(key, input.tools ?? '')),
-    tokenCounterFor(input.model),
+    tokenCounterFor(input.model, input.tokenRatio),
   ]);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
   const [{ offered: agentTools }, window] = await Promise.all([
@@ -90,21 +95,39 @@ export async function prepareRequest(
   const offered = forced.length > 0 ? forced : all;
   const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
   const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
-  const refused = await readRefused(dependencies, read);
-  const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'without'> => {
+  const left = listSlots(input.refused ?? []);
+  const refused = await readRefused(dependencies, read, left);
+  const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'unproven' | 'without'> => {
     const agentNow = { config, system: systemPrompt(agent, memory, input.since) };
-    const whole = assemble(agentNow, offered, before, withoutFiles(read, new Map([...refused, ...words])), input, counter, schema);
+    const all = new Map([...refused, ...words]);
+    const shown = withoutMessages(withoutFiles(read, all), all);
+    const whole = assemble(agentNow, offered, leavesBase(all) ? [] : before, shown, input, counter, schema);
     const request: ModelRequest = {
       ...whole.request,
       ...(forced.length > 0 && { mustCall: true }),
       ...(window && { contextWindow: window.tokens }),
     };
-    if (!window) return { ...whole, request };
-    const sent = fixedTokens(request.system, offered, counter.count) + countMessageTokens(request.messages, counter.count);
-    return { ...whole, request, sent };
+    if (counter.by !== 'estimate') return { ...whole, request };
+    return { ...whole, request, estimated: estimatePrompt(request), ...(window && { mayBeCut: true }) };
   };
-  const files = listFiles(read).filter(({ id }) => !refused.has(id));
-  return { ...build(new Map()), files, without: (words) => build(words).request };
+  const there = read.filter(({ slot }) => slot === undefined || !left.includes(slot));
+  const files = listFiles(there).filter(({ id }) => !refused.has(id));
+  const unproven = listUnproven(there, {
+    turn: input.turn,
+    all: input.doubtsAll === true,
+    hasBase: before.length > 0 && !leavesBase(refused),
+  });
+  return { ...build(new Map()), files, unproven, without: (words) => build(words).request };
+}
+
+/** Without what a conversation has learnt: it learns from this. */
+function estimatePrompt({ system, tools, messages }: ModelRequest): EstimatedPrompt {
+  const media = messages.reduce((sum, message) => sum + (message.role === 'user' ? estimateMediaTokens(message) : 0), 0);
+  return {
+    fixed: fixedTokens(system, tools, estimateStringTokens) + media,
+    messages: countMessageTokens(messages) - media,
+    ...(media > 0 && { hasMedia: true }),
+  };
 }
 
 /**
@@ -137,7 +160,7 @@ function assemble(
   input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
-): Omit<PreparedRequest, 'files' | 'without'> {
+): Omit<PreparedRequest, 'files' | 'unproven' | 'without'> {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = input.contextBudget - fixedTokens(system, offered, count) - countMessageTokens(base, count);
@@ -181,7 +204,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 interface CitationOptions {
   /** The call that it is for. */
-  readonly input: Pick<CallToMake, 'id' | 'model' | 'contextBudget' | 'fallback'>;
+  readonly input: Pick<CallToMake, 'id' | 'model' | 'contextBudget' | 'fallback' | 'tokenRatio'>;
   readonly config: AgentConfig;
   /** Gets each citation that a model made. */
   readonly made: (citation: MadeCitation) => void;
@@ -194,7 +217,7 @@ function citingFor(dependencies: ConversationDependencies, { input, config, made
   return {
     citeOld: async (messages) =>
       citeOld(messages, budget, config.memory.compactWithModel ? await citeByModel(dependencies, { input, config, made, messages }) : NONE),
-    frameNew: (messages) => frameNew(messages, budget),
+    frameNew: (messages) => frameNew(messages, budget, (text) => Math.ceil(measureTokens(text) * (input.tokenRatio ?? 1))),
   };
 }
 

@@ -97,7 +97,7 @@ async function listChunks({ client, withSlowNotice }: CommandSession, id: string
   const [index, control] = await withSlowNotice(`asking ${id} for its context`, read);
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await withSlowNotice(`reading ${id}`, client.entries(id, slots));
-  const { count } = await tokenCounterBy(index.tokenizer);
+  const { count } = await tokenCounterBy(index.tokenizer, index.tokenRatio);
   const all = describeChunks(index, new Map(entries.map((entry) => [entry.slot, entry])), control, count);
   const chunks = all
     .filter(({ kind }) => kind === 'WORKING_FLOW')

@@ -194,7 +194,7 @@ async function readScene(client: PerduraClient, id: string, read: ReturnType<typ
   ]);
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());
-  const { count } = await tokenCounterBy(index.tokenizer);
+  const { count } = await tokenCounterBy(index.tokenizer, index.tokenRatio);
   return { id, status, queue, index, control, approvals, chunks: describeChunks(index, entries, control, count) };
 }
 

@@ -49,7 +49,7 @@ function describeShare(tokens: number, budget: number): string {
 }
 
 function describeFacts(index: ContextIndex): string[] {
-  const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
+  const { epoch, compactions, canUndo, window, reported, tokenizer, tokenRatio, chunks, budget, assumedBudget } = index;
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
     `${formatQuantity(messages, 'message')} in epoch ${epoch}`,
@@ -64,8 +64,12 @@ function describeFacts(index: ContextIndex): string[] {
       : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
     ...(window ? describeWindow(window) : []),
     ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
-    `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? 'estimated: four characters are a token' : `counted by ${tokenizer}`}`,
+    `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? `estimated by its scripts: ${describeRatio(tokenRatio)}` : `counted by ${tokenizer}`}`,
   ];
+}
+
+function describeRatio(ratio = 1): string {
+  return ratio === 1 ? 'four Latin letters are a token' : `this model takes ${ratio.toFixed(2)} tokens for one of them`;
 }
 
 /** What a trim left, and what is to leave. */

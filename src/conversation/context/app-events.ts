@@ -14,6 +14,7 @@
  *   Within a turn an event passes messages that wait for their turn, but no reset, since events belong to one session. (test:
  *   test/conversation/context/app-events.test.ts)
  */
+import { inTokens } from '../state/compaction-state.js';
 import { rejectInput } from '../inbox/arrivals.js';
 import { isChangingContext, isRunning } from '../effect.js';
 import { LIMITS } from '../protocol/contract.js';
@@ -37,7 +38,7 @@ import { settle } from '../outbox/settlement.js';
 import { listSlots, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
 import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId } from '../../records/identity.js';
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
@@ -124,7 +125,7 @@ function builtInChunks({ compaction, settings, contextTokens, context, appEvents
   return [
     { type: 'SYSTEM', tokens: fixed },
     ...(base === null ? [] : [{ type: 'SUMMARY', tokens: baseTokens } as const]),
-    ...(goal ? [{ type: 'TASK', tokens: estimateTokens(goal.length), text: goal } as const] : []),
+    ...(goal ? [{ type: 'TASK', tokens: estimateTokens(goal), text: goal } as const] : []),
     { type: 'WORKING_FLOW', tokens: Math.max(0, flow), ids },
   ];
 }
@@ -195,7 +196,7 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
   const turn = turnId(state.latestTurn);
   const isCompressible = type === 'WORKING_FLOW';
   const shown = isCompressible ? text : `[${type}] ${text}`;
-  const tokens = estimateTokens(shown.length);
+  const tokens = inTokens(state, estimateTokens(shown));
   const entry: Entry = {
     v: 1,
     slot,

@@ -16,6 +16,8 @@ export interface CallNumbers {
   readonly shownOnce: number;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
+  /** Tokens of an estimated token; absent: 1. */
+  readonly tokenRatio?: number;
   /** Lasting tokens (`contextTokens - shownOnce`) from which a truncation is worth a try; null: between turns. */
   readonly truncatesFrom: number | null;
   /** The same for a compaction. */

@@ -10,26 +10,37 @@
  * @rule context/large-result-cited: A new result is cited at once, with its beginning and its end, if it takes more than WHOLE_SHARE of the
  *   prompt's budget, or more than TOGETHER_SHARE with the new ones before it. (test: test/memory/channel/citing.test.ts)
  */
+import { tokenRatio } from '../state/compaction-state.js';
 import type { CallNumbers } from './call-gate.js';
 import type { ToolFinished } from '../turn/model-step-effects.js';
 import type { ConversationMessage, ToolResultMessage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens, measureBodyTokens, measureTokens } from '../../records/token-estimate.js';
 
 export const WHOLE_SHARE = 0.25;
 export const TOGETHER_SHARE = 0.5;
 /** Characters of each end of a result that is cited at once. */
 export const END_CHARACTERS = 2_000;
-/** Characters around a result or its citation. */
-const FRAME_CHARACTERS = 80;
+/** Around a result or its citation: 80 characters. */
+const FRAME_TOKENS = 20;
 /** Characters of each end of a person's cited message, and of the note between them. */
 export const MESSAGE_END_CHARACTERS = 500;
 const MESSAGE_NOTE_CHARACTERS = 200;
+const CITED_CHARACTERS = 2 * MESSAGE_END_CHARACTERS + MESSAGE_NOTE_CHARACTERS;
 /** Tokens of a message from which citing it pays. */
 export const CITED_FROM = 1_000;
 
+/** Of a message in Latin letters. */
 export function citedMessageTokens(): number {
-  return estimateTokens(2 * MESSAGE_END_CHARACTERS + MESSAGE_NOTE_CHARACTERS);
+  return Math.ceil(CITED_CHARACTERS / 4);
+}
+
+/** Of any: the share of its tokens that its ends have. `whole`: tokens of all of it. */
+export function citedTokens(message: ConversationMessage, whole: number): number {
+  if (message.role === 'assistant') return whole;
+  const { text } = message;
+  const size = typeof text === 'string' ? text.length : text.bytes;
+  return size < CITED_CHARACTERS ? citedMessageTokens() : Math.ceil((whole * CITED_CHARACTERS) / size);
 }
 
 /** A result that is kept in the memory channel. */
@@ -54,14 +65,15 @@ export function shownWhole(tokens: readonly number[], budget: number): boolean[]
   });
 }
 
-export function citationTokens({ item }: KeptResult): number {
-  return estimateTokens(item.citation.length + FRAME_CHARACTERS);
+export function citationTokens({ item }: KeptResult, count: (text: string) => number = measureTokens): number {
+  return Math.ceil(count(item.citation) + FRAME_TOKENS);
 }
 
 /** Adds a result to the tokens of the next model call, and to `shownOnce` the part that the call after it no longer has. */
 export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
   const { contextTokens, compaction, settings } = state;
-  const counted = withResultCounted({ contextTokens, shownOnce: compaction.shownOnce ?? 0 }, result, settings?.contextBudget ?? Infinity);
+  const numbers = { contextTokens, shownOnce: compaction.shownOnce ?? 0, tokenRatio: tokenRatio(state) };
+  const counted = withResultCounted(numbers, result, settings?.contextBudget ?? Infinity);
   return {
     ...state,
     contextTokens: counted.contextTokens,
@@ -70,18 +82,19 @@ export function countResult(state: ConversationState, result: Pick<ToolFinished,
 }
 
 /** The same on numbers alone. `budget`: tokens that a prompt may have. */
-export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce'>>(
+export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce' | 'tokenRatio'>>(
   numbers: Numbers,
   { text, item }: Pick<ToolFinished, 'text' | 'item'>,
   budget: number,
 ): Numbers {
-  const { contextTokens, shownOnce } = numbers;
-  const whole = estimateTokens(typeof text === 'string' ? text.length : text.bytes);
+  const { contextTokens, shownOnce, tokenRatio: ratio = 1 } = numbers;
+  const [size, each] = [measureBodyTokens(text), typeof text === 'string' ? text.length : text.bytes];
+  const whole = Math.ceil(size * ratio);
   if (!item) return { ...numbers, contextTokens: contextTokens + whole };
   // An estimate: the sizes of the round's other results are not known.
   const isShown = whole <= budget * WHOLE_SHARE && shownOnce + whole <= budget * TOGETHER_SHARE;
-  const shown = isShown ? whole : Math.min(whole, estimateTokens(2 * END_CHARACTERS + FRAME_CHARACTERS));
-  const later = Math.min(shown, estimateTokens(item.citation.length + FRAME_CHARACTERS));
+  const shown = isShown ? whole : Math.min(whole, Math.ceil((size / Math.max(1, each)) * 2 * END_CHARACTERS * ratio) + FRAME_TOKENS);
+  const later = Math.min(shown, Math.ceil(estimateTokens(item.citation) * ratio) + FRAME_TOKENS);
   return { ...numbers, contextTokens: contextTokens + shown, shownOnce: shownOnce + shown - later };
 }
 

@@ -39,6 +39,8 @@ export interface CompactInput {
   readonly chosen?: Chosen;
   readonly task: Task | null;
   readonly model: string;
+  /** Tokens of an estimated token of that model; absent: 1. */
+  readonly tokenRatio?: number;
   /** The models of the agent's list after it. Absent: only this model is called. */
   readonly fallback?: readonly string[];
   readonly agentHash: string;
@@ -90,7 +92,10 @@ interface CitedMessages {
 }
 
 /** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
-export interface TruncateInput extends Pick<CompactInput, 'identity' | 'epoch' | 'number' | 'agentHash' | 'context' | 'cited'> {
+export interface TruncateInput extends Pick<
+  CompactInput,
+  'identity' | 'epoch' | 'number' | 'agentHash' | 'context' | 'cited' | 'tokenRatio'
+> {
   /** Reference to the text before the messages; the notice need not repeat what is pinned there. Absent: none. */
   readonly base?: string;
   /** As in the agent's settings. */
@@ -182,6 +187,8 @@ export interface TrimInput {
   readonly task: Task | null;
   /** Estimated tokens of the current base. */
   readonly baseTokens: number;
+  /** As in `CompactInput`. */
+  readonly tokenRatio?: number;
   /** Tokens at which a compaction is due; the base is kept small in proportion. Absent in older histories. */
   readonly line?: number;
 }

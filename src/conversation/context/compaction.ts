@@ -17,13 +17,14 @@
  * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
  *   then on. (test: test/conversation/context/thrash.test.ts)
  */
+import { estimateTokens } from '../../records/token-estimate.js';
 import { scaledTo, type AgentSettings } from '../state/settings.js';
 import type { CompactInput, Compacted } from './compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
 import { isChangingContext, type Completed, type Failed } from '../effect.js';
 import { countSlots, listSlots, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
-import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
+import { inTokens, withTokenRatio, NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
@@ -59,6 +60,7 @@ export function numbersOf(state: ConversationState): CallNumbers {
   return {
     contextTokens,
     shownOnce: compaction.shownOnce ?? 0,
+    ...withTokenRatio(state),
     reported: compaction.reported,
     truncatesFrom: truncatesFrom(state),
     compactsFrom: compactsFrom(state),
@@ -158,6 +160,7 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     model: settings.model,
     ...(settings.fallback?.next.length && { fallback: settings.fallback.next }),
     agentHash: settings.agentHash,
+    ...withTokenRatio(state),
   };
 }
 
@@ -207,11 +210,12 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
     () => ({
       base: base.ref,
       task: result.task,
-      baseTokens: Math.ceil(base.text.length / 4),
+      baseTokens: inTokens(state, estimateTokens(base.text)),
       reported: null,
       compactions: compaction.compactions + 1,
       ...((compaction.cited ?? result.cited) && { cited: toRanges(cited) }),
       ...(compaction.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
+      ...(compaction.refused && { refused: toRanges(listSlots(compaction.refused).filter((slot) => slot !== 0 && !taken.has(slot))) }),
       before: {
         epoch: result.epoch,
         base: compaction.base,
@@ -270,11 +274,13 @@ export function forgetContext(state: ConversationState): ConversationState {
     (now, { kind, id }) => answer(now, kind, [id], { kind: 'failed', message: 'the session ended first' }),
     state,
   );
-  const { compactions, attempts, prefix, learned, truncations } = ended.compaction;
+  const { compactions, attempts, prefix, learned, calibration, accepted, truncations } = ended.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
     ...{ compactions, attempts, prefix },
     ...(learned && { learned }),
+    ...(calibration && { calibration }),
+    ...(accepted && { accepted }),
     ...(truncations !== undefined && { truncations }),
   };
   return { ...ended, context: [], contextTokens: 0, compaction };
@@ -301,13 +307,13 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
 }
 
 /** Learns the model's size: the refused request was about as large as the context now (context/overflow-sets-size). */
-export function learnSize(state: ConversationState): ConversationState {
-  const { settings, compaction, contextTokens } = state;
+export function learnSize(state: ConversationState, refused = state.contextTokens): ConversationState {
+  const { settings, compaction } = state;
   if (!settings) return state;
   const { model, contextBudget, fixedTokens: fixed } = settings;
   // Before a session's first report, `contextTokens` counts only messages.
   const isCounted = compaction.reported !== null || compaction.base !== null;
-  const size = Math.min(contextBudget, contextTokens + (isCounted ? 0 : fixed));
+  const size = Math.min(contextBudget, refused + (isCounted ? 0 : fixed));
   const tokens = Math.max(fixed + MIN_ROOM, Math.floor(size * LEARNED_SHARE));
   // Leaving out messages would not make the prompt fit.
   if (tokens >= size) return state;

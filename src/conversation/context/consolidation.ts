@@ -27,9 +27,16 @@ import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/turn
 import { listSlots, toRanges } from '../../records/slots.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
-import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/compaction-state.js';
+import {
+  inTokens,
+  withTokenRatio,
+  openConsolidation,
+  type AwaitedConsolidation,
+  type ConsolidationState,
+  type WindowTurn,
+} from '../state/compaction-state.js';
 import { usageOf } from './call-gate.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 
 /** Milliseconds (seed 001, Configuration). */
 const CONSOLIDATION_TIMEOUT_MS = 30_000;
@@ -283,6 +290,7 @@ function trimInput(state: ConversationState): TrimInput | undefined {
     since,
     task: compaction.task,
     baseTokens: compaction.baseTokens,
+    ...withTokenRatio(state),
     ...(settings && { line: compactsAt(settings) }),
   };
 }
@@ -319,7 +327,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
   const left = new Set(input.covered.map(({ requestId }) => requestId));
   const { archived, messages, unsummarized, tokens, base, task } = trimmed;
   const gone = new Set(listSlots(archived));
-  const baseTokens = estimateTokens(base.text.length);
+  const baseTokens = inTokens(state, estimateTokens(base.text));
   const fixed = state.settings?.fixedTokens ?? 0;
   const { trimRest: _, ...others } = consolidation;
   const before = consolidation.trimmed ?? { times: 0, messages: 0, unsummarized: 0 };

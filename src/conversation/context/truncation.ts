@@ -8,6 +8,7 @@
  * @rule context/truncation-rests: Within a turn a truncation waits until the context has grown by a part of the threshold: earlier there
  *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
  */
+import { withTokenRatio } from '../state/compaction-state.js';
 import { stayingTokens } from './citing.js';
 import { nextChosen, unspecificRequests } from './chosen-chunks.js';
 import type { TruncateInput } from './compaction-effects.js';
@@ -39,6 +40,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     excess: chosen ? 0 : stayingTokens(state) - settings.thresholds.hard,
     ...(chosen && { chosen: { requestId: chosen.id, slots: chosen.input } }),
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
+    ...withTokenRatio(state),
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
   };

@@ -4,17 +4,18 @@
  * A message gets its turn, slot and session on arrival. A steering message gets its turn when it joins a running one or becomes the next.
  * Adjacent resets are merged, and a reset of an empty session is answered at once.
  */
+import { inTokens } from '../state/compaction-state.js';
 import type { EventOf } from '../event.js';
 import type { Consolidation } from '../protocol/contract.js';
 import type { ReadMessage } from '../protocol/message.js';
-import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
+import { messageTokens, type QueuedMessage, type QueueItem } from '../state/queue-state.js';
 import { answer, isKnown, outcomeFor, pendingRequests, request, assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { mediaBytes, pickContent } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import { withSlot } from '../../records/slots.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateMediaTokens, estimateTokens } from '../../records/token-estimate.js';
 
 const REMEMBERED_REJECTIONS = 5;
 
@@ -42,6 +43,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     session: state.session + state.queue.slice(0, index).filter((other) => other.kind === 'reset').length,
     at: event.at,
     bytes: utf8Length(event.text) + mediaBytes(event),
+    tokens: estimateTokens(event.text) + estimateMediaTokens(event),
     delivery: event.delivery,
     ...pickContent(event),
     recorded: false,
@@ -106,14 +108,14 @@ export function joinSteering(state: ConversationState): ConversationState {
   return state.queue.reduce((now, item) => {
     if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;
     const { number, seq, messageIds } = now.turn;
-    const messageTokens = now.turn.messageTokens + estimateTokens(item.bytes);
+    const tokens = inTokens(now, messageTokens(item));
     const joined: ConversationState = {
       ...now,
-      turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId], messageTokens },
+      turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId], messageTokens: now.turn.messageTokens + tokens },
       queue: now.queue.filter((other) => other !== item),
       outbox: { ...now.outbox, messages: [...now.outbox.messages, { ...item, turn: number, session: now.session, seq: seq + 1 }] },
       context: withSlot(now.context, item.slot),
-      contextTokens: now.contextTokens + estimateTokens(item.bytes),
+      contextTokens: now.contextTokens + tokens,
     };
     return assignTurn(joined, item.messageId, number);
   }, state);

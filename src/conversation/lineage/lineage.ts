@@ -15,9 +15,9 @@ import type { OpenOriginInput, Resumption, RewindInput } from './lineage-effects
 import type { ConversationEvent, EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { listSlots, type SlotRange, withSlot } from '../../records/slots.js';
-import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
+import { inTokens, NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { compactsAt, nextMove } from '../context/compaction.js';
 import { withdraw } from '../inbox/queue-editing.js';
@@ -94,20 +94,21 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
  * of its size stays true.
  */
 export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, prefix, learned } = state.compaction;
+  const { attempts, prefix, learned, calibration } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
     ...{ attempts, prefix },
     ...(learned && { learned }),
+    ...(calibration && { calibration }),
     base: base?.ref ?? null,
-    baseTokens: estimateTokens(base?.text.length ?? 0),
+    baseTokens: inTokens(state, estimateTokens(base?.text ?? '')),
     task,
     compactions: Math.max(state.compaction.compactions, compactions),
   };
   return {
     ...state,
     context,
-    contextTokens: (state.settings?.fixedTokens ?? 0) + tokens,
+    contextTokens: (state.settings?.fixedTokens ?? 0) + inTokens(state, tokens),
     compaction,
     consolidation: { ...state.consolidation, pending: null, covered: [] },
   };

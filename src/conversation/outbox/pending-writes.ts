@@ -12,12 +12,13 @@
  * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, one step for each. (test:
  *   test/conversation/outbox/pending-writes.test.ts)
  */
+import { inTokens } from '../state/compaction-state.js';
 import { rejectInput, steeringBecomesNext } from '../inbox/arrivals.js';
 import { payOnce } from '../state/budget.js';
 import type { MessageToRecord, QueuedAgain, StepFailure, StoreStepInput, Writes, Written } from './writes.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { pickContent } from '../../records/message.js';
-import type { QueuedMessage, Outbox } from '../state/queue-state.js';
+import { messageTokens, type QueuedMessage, type Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/turn-access.js';
 import { listSlots, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/queue-editing.js';
@@ -25,7 +26,6 @@ import { assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { utf8Length } from '../../records/text.js';
 import { HUNG_WORKER } from '../../records/turn-end.js';
-import { estimateTokens } from '../../records/token-usage.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
 /** UTF-8 bytes of pending writes that one step carries. An activity's whole input may have 1 MiB. */
@@ -138,7 +138,8 @@ export function acceptWritten(state: ConversationState, write: Writes, written: 
 }
 
 function acceptMessage(state: ConversationState, message: Written['messages'][number]): ConversationState {
-  const { slot, bytes, output, context, tools, duplicate } = message;
+  const { slot, bytes, tokens, output, context, tools, duplicate } = message;
+  const size = { bytes, ...(tokens !== undefined && { tokens }) };
   const taken = state.outbox.messages.find((item) => item.slot === slot);
   const queued = state.queue.find((item): item is QueuedMessage => item.kind === 'message' && item.slot === slot);
   if (duplicate !== undefined) return dropDuplicate(state, slot, taken ?? queued, duplicate);
@@ -149,14 +150,14 @@ function acceptMessage(state: ConversationState, message: Written['messages'][nu
     return {
       ...state,
       outbox: { ...state.outbox, messages },
-      contextTokens: Math.max(0, state.contextTokens + estimateTokens(bytes) - estimateTokens(taken.bytes)),
+      contextTokens: Math.max(0, state.contextTokens + inTokens(state, messageTokens(size)) - inTokens(state, messageTokens(taken))),
       ...(isFirst && context !== undefined ? { appContext: { ref: context } } : {}),
       ...(isFirst && (output ?? tools) !== undefined ? { turn: { ...turn, ...pickRefs({ output, tools }) } } : {}),
     };
   }
   if (!queued) return state;
   const contextRef = context === undefined ? {} : { contextRef: context };
-  const light: QueuedMessage = { ...withoutContent(queued), ...pickRefs({ output, tools }), ...contextRef, bytes, recorded: true };
+  const light: QueuedMessage = { ...withoutContent(queued), ...pickRefs({ output, tools }), ...contextRef, ...size, recorded: true };
   return { ...state, queue: state.queue.map((other) => (other === queued ? light : other)) };
 }
 
@@ -177,7 +178,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   const running = dropped.turn;
   if (!running?.messageIds.includes(messageId)) return dropped;
   const messageIds = running.messageIds.filter((id) => id !== messageId);
-  const left = { ...dropped, contextTokens: Math.max(0, dropped.contextTokens - estimateTokens(item.bytes)) };
+  const left = { ...dropped, contextTokens: Math.max(0, dropped.contextTokens - inTokens(dropped, messageTokens(item))) };
   if (messageIds.length > 0) return { ...left, turn: { ...running, messageIds } };
   const call = running.phase.kind === 'model' ? running.phase.call.id : '';
   return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });

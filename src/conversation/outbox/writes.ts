@@ -41,10 +41,12 @@ export interface PendingFeedEvent {
 
 /** The receipt for `Writes`. */
 export interface Written {
-  /** `bytes`: as written, after input processors. */
+  /** As written, after input processors. */
   readonly messages: readonly {
     readonly slot: number;
     readonly bytes: number;
+    /** By estimate, pictures and files with it. */
+    readonly tokens?: number;
     /** References to the answer's schema, the values for tools, and the client's tools. */
     readonly output?: string;
     readonly context?: string;
@@ -89,6 +91,7 @@ export interface QueuedAgain {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly bytes: number;
+  readonly tokens?: number;
   readonly lost?: boolean;
 }
 
@@ -119,4 +122,6 @@ export interface StepFailure {
   /** True: a later retry may help. */
   readonly transient: boolean;
   readonly retryAfterMs?: number;
+  /** Of HTTP, where a provider refused a request. */
+  readonly status?: number;
 }

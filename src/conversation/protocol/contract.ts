@@ -181,8 +181,10 @@ export interface ContextIndex {
   /** Tokens from which the older turns are compacted. */
   readonly compactsAt: number;
   readonly total: number;
-  /** That the worker counts with; absent where the model's is not public: then characters over four. */
+  /** That the worker counts with; absent where the model's is not public: then texts are estimated by their scripts. */
   readonly tokenizer?: string;
+  /** Tokens of an estimated token, as this conversation's prompts have shown. Absent: 1. */
+  readonly tokenRatio?: number;
   /** Of the last prompt, as the provider counted it. */
   readonly reported: number | null;
   readonly compactions: number;

@@ -2,7 +2,8 @@
 import type { Task } from '../../records/episodes.js';
 import type { TurnError, Consolidation } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { LearnedBudget } from './settings.js';
+import type { TokenCalibration } from '../../records/token-estimate.js';
+import type { AgentSettings, LearnedBudget } from './settings.js';
 import type { AskMemoryInput } from '../context/compaction-effects.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
@@ -34,6 +35,14 @@ export interface CompactionState {
   readonly rest?: { readonly tokens: number; readonly turn?: number } | null;
   /** What the model has shown its real size to be, by saying that it was given too much. Absent: it never has. */
   readonly learned?: LearnedBudget;
+  /** Slots of messages that the provider refused, and of the base (0): prompts have words in their place. */
+  readonly refused?: readonly SlotRange[];
+  /** The largest prompt that the model has answered. */
+  readonly accepted?: { readonly model: string; readonly tokens: number };
+  /** The model that has refused a prompt without a reason that is known, and after a compaction again. */
+  readonly unexplained?: string;
+  /** How far the model's count is from estimates. Absent: not known, as with a model whose tokenizer is. */
+  readonly calibration?: TokenCalibration;
   /** Slots of persons' messages that prompts show by their ends: a compaction has cited them, or they were too much for the model. */
   readonly cited?: readonly SlotRange[];
   /** What an undo brings back. */
@@ -71,6 +80,27 @@ export const NO_COMPACTION: CompactionState = {
   before: null,
   prefix: { hash: null, epoch: 0, changes: 0, cause: null },
 };
+
+interface Calibrated {
+  readonly settings: Pick<AgentSettings, 'model'> | null;
+  readonly compaction: Pick<CompactionState, 'calibration'>;
+}
+
+/** Tokens of an estimated token, of the model that is called now. */
+export function tokenRatio({ settings, compaction: { calibration } }: Calibrated): number {
+  return calibration && calibration.model === settings?.model ? calibration.ratio : 1;
+}
+
+/** The same as an input of an activity. */
+export function withTokenRatio(state: Calibrated): { readonly tokenRatio?: number } {
+  const ratio = tokenRatio(state);
+  return ratio === 1 ? {} : { tokenRatio: ratio };
+}
+
+/** Estimated tokens as the conversation's model would count them. */
+export function inTokens(state: Calibrated, estimated: number): number {
+  return Math.ceil(estimated * tokenRatio(state));
+}
 
 /** Which messages long-term memory does not have yet, and what is being done about it (consolidation.ts). */
 export interface ConsolidationState {

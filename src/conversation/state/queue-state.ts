@@ -16,6 +16,8 @@ export type QueueItem =
       readonly session: number;
       readonly at: number;
       readonly bytes: number;
+      /** By estimate, pictures and files with it. Absent in older histories. */
+      readonly tokens?: number;
       readonly delivery: Delivery;
       /** Where these lie once recorded. */
       readonly outputRef?: string;
@@ -57,6 +59,11 @@ export interface SpilledMessages {
 }
 
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
+
+/** By estimate. */
+export function messageTokens({ tokens, bytes }: Pick<QueuedMessage, 'tokens' | 'bytes'>): number {
+  return tokens ?? Math.ceil(bytes / 4);
+}
 
 /** Pending writes to the store, as state (pending-writes.ts). */
 export interface Outbox extends Pick<Writes, 'settle' | 'feed' | 'entries' | 'limit'> {

@@ -17,7 +17,7 @@ export interface AgentSettings {
   readonly compactionRatio: number;
   /** Estimate of the system prompt and the tools together. */
   readonly fixedTokens: number;
-  /** Which the worker counts with; absent where the model's is not public: then characters over four. */
+  /** Which the worker counts with; absent where the model's is not public: then texts are estimated by their scripts. */
   readonly tokenizer?: string;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
   readonly thresholds: Thresholds;

@@ -22,6 +22,8 @@ export interface Turn {
   readonly rounds: number;
   /** How often the model has reported in this turn that its context is full, and the context was made smaller. */
   readonly overflowRecoveries: number;
+  /** Tokens of a prompt that was refused without a reason that is known: it may have been too long. Absent: none was. */
+  readonly suspected?: number;
   readonly modelCalls: number;
   readonly toolCalls: number;
   readonly usage: Usage;

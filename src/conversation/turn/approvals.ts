@@ -12,6 +12,7 @@
  * @rule turn/approval-ends-with-session: A standing approval ends with the session, and no fork, resumed life or sub-agent inherits it.
  *   (test: test/conversation/turn/standing-approvals.test.ts)
  */
+import { inTokens } from '../state/compaction-state.js';
 import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/message.js';
 import type { WaitKind } from '../protocol/contract.js';
@@ -22,7 +23,7 @@ import { noteWait } from '../outbox/deliveries.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
 import { request } from '../requests.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from '../state/turn-access.js';
@@ -226,7 +227,7 @@ export function endWaits(state: ConversationState): ConversationState {
 export function reply(state: ConversationState, call: ToolCall, { outcome, text }: Reply): ConversationState {
   if (!state.turn) return state;
   const settled = settle(state, [{ effect: call.id, entry: resultEntry(state, state.turn, call, outcome, text) }]);
-  return change({ ...settled, contextTokens: settled.contextTokens + estimateTokens(text.length) }, call, (now) => ({
+  return change({ ...settled, contextTokens: settled.contextTokens + inTokens(settled, estimateTokens(text)) }, call, (now) => ({
     ...now,
     status: 'done',
   }));

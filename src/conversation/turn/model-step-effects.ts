@@ -1,4 +1,5 @@
 /** Inputs and results of the activities `model-step` and `title`: plain JSON, kept small by leaving out what history already has. */
+import type { EstimatedPrompt } from '../../records/token-estimate.js';
 import type { Fallback, TurnError } from '../protocol/contract.js';
 import type {
   AssistantBlock,
@@ -69,6 +70,14 @@ export interface CallInput {
   readonly since?: number;
   /** Slots of cited messages: the prompt shows only their beginning and end. */
   readonly cited?: readonly SlotRange[];
+  /** Messages that the provider refused: words stand in their place. */
+  readonly refused?: readonly SlotRange[];
+  /** True: a refusal may be about any message, since a shorter prompt has not helped. */
+  readonly doubtsAll?: true;
+  /** True: the server has failed at this call again and again. */
+  readonly doubtsServer?: true;
+  /** Tokens of an estimated token, as earlier prompts have shown; absent: 1. */
+  readonly tokenRatio?: number;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
@@ -174,6 +183,10 @@ export interface ModelAnswer {
   readonly schemaViolation?: string;
   /** Set if the model's server cut the prompt: tokens sent, by estimate, and the far fewer that it read. */
   readonly promptCut?: { readonly sent: number; readonly read: number };
+  /** Further messages that the provider refused: it has answered without them. */
+  readonly refused?: readonly SlotRange[];
+  /** What was sent, by estimate; absent where the provider's count says nothing about it. */
+  readonly estimated?: EstimatedPrompt;
   /** False: the store did not take it; the next step writes it first. */
   readonly persisted: boolean;
   /** True: the call was settled before it could commit; only its cost counts. */

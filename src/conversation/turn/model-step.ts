@@ -35,7 +35,8 @@ import {
 import { addNotice, announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { calibrate, estimateTokens } from '../../records/token-estimate.js';
+import { inTokens, withTokenRatio } from '../state/compaction-state.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { askNextModel } from './fallback.js';
@@ -46,6 +47,10 @@ import { withLearnedBudget, type CallSettings, type Configured } from '../state/
 
 /** Retries after transient failures of the model, with growing pauses: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
+/** After as many failures of a call the server may fail at what is in it. */
+const DOUBTED_AT = 2;
+/** Of HTTP: the request itself is refused. */
+const REFUSALS: readonly (number | undefined)[] = [400, 413, 422];
 /** Failures before the model call: the store is down, or an input processor or the agent's folder is unusable. */
 const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
 const CONTEXT_FULL: TurnError = {
@@ -98,6 +103,10 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       base: compaction.base,
       since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
+      ...withTokenRatio(state),
+      ...(compaction.refused && { refused: compaction.refused }),
+      ...(!mayBeTooLong(state) && { doubtsAll: true }),
+      ...(call.failures === DOUBTED_AT && { doubtsServer: true }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       ...(turn.toolsRef === undefined ? {} : { tools: turn.toolsRef }),
       firstToolCall: turn.toolCalls + 1,
@@ -179,7 +188,7 @@ function acceptFound(
   const known: ConversationState = isModelOpen && isRead ? rest : state;
   const settled = configured?.kind === 'settings' ? { ...known, settings: withLearnedBudget(configured.settings, learned) } : known;
   const based: ConversationState = base
-    ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
+    ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: inTokens(state, estimateTokens(base.text)) } }
     : settled;
   if (configure === null) return based;
   const ruled = configured?.kind === 'settings' ? takeMode(based, configured.mode) : based;
@@ -209,7 +218,7 @@ function acceptDeferral(
 /** Adds the recalled text as a notice, which then is an entry of the turn like any other. */
 function withRecalled(state: ConversationState, turn: Turn, text: string): ConversationState {
   const noticed = addNotice(state, turn, 'recall', text);
-  return { ...noticed, contextTokens: noticed.contextTokens + estimateTokens(text.length) };
+  return { ...noticed, contextTokens: noticed.contextTokens + inTokens(noticed, estimateTokens(text)) };
 }
 
 function endUnusable(state: ConversationState, { type, message, webhooks }: Extract<Configured, { kind: 'unusable' }>): ConversationState {
@@ -234,13 +243,14 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const seen = entry ? withoutShown(state) : state;
   const shown = seen === state ? 0 : (state.compaction.shownOnce ?? 0);
   const answered: ConversationState = {
-    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
+    ...withCalibration(notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix), answer),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
     // The count of a cut prompt does not measure the context.
     contextTokens: inputTokens > 0 && !answer.promptCut ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     outbox: entry && !answer.persisted ? { ...state.outbox, entries: [...state.outbox.entries, entry] } : state.outbox,
   };
-  const spoken = withTurn(answered, (now) => ({
+  const learnt = learnFromAnswer(answered, turn, answer);
+  const spoken = withTurn(learnt, (now) => ({
     ...now,
     seq: now.seq + (hasAnswer ? 1 : 0) + calls.length,
     answerSlot: hasAnswer ? answer.slot : now.answerSlot,
@@ -273,6 +283,37 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   }
 }
 
+/** What a prompt that was answered says: how long one may be, and why an earlier one was refused. */
+function learnFromAnswer(state: ConversationState, { suspected }: Turn, { model, refused, usage, stop }: ModelAnswer): ConversationState {
+  if (stop === 'interrupted') return state;
+  const sized = suspected !== undefined && !refused ? learnSize(state, suspected) : state;
+  const { unexplained: _, accepted, ...compaction } = sized.compaction;
+  const most = accepted?.model === model ? accepted.tokens : 0;
+  return {
+    ...sized,
+    compaction: {
+      ...compaction,
+      accepted: { model, tokens: Math.max(most, usage.inputTokens) },
+      ...(refused && { refused: [...(compaction.refused ?? []), ...refused] }),
+    },
+  };
+}
+
+/** Whether a refusal without a reason that is known may be about the size: no longer prompt was ever answered, and it can get shorter. */
+function mayBeTooLong({ turn, settings, compaction, context, contextTokens }: ConversationState): boolean {
+  const { accepted, unexplained } = compaction;
+  if (!turn || turn.suspected !== undefined || settings?.model === undefined || unexplained === settings.model) return false;
+  const most = accepted?.model === settings.model ? accepted.tokens : 0;
+  return contextTokens > most && (context[0]?.[0] ?? turn.firstSlot) < turn.firstSlot;
+}
+
+function withCalibration(state: ConversationState, { model, estimated, usage }: ModelAnswer): ConversationState {
+  if (!estimated) return state;
+  const { compaction } = state;
+  const calibration = calibrate(compaction.calibration, { model, prompt: estimated, reported: usage.inputTokens });
+  return { ...state, compaction: { ...compaction, calibration } };
+}
+
 function describeCut(
   { promptCut, model }: ModelAnswer,
   { identity }: ConversationState,
@@ -298,6 +339,12 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
     // Another reason (an image, a limit of the account) does not show the model's size.
     const sized = failure.type === 'context-full' ? learnSize(failed) : failed;
     return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
+  }
+  if (failure.type === 'invalid-request' && REFUSALS.includes(failure.status)) {
+    if (mayBeTooLong(failed)) return suspectSize(settle(failed, [{ effect: id, entry: null }]), failure);
+    const unexplained = turn.suspected === undefined ? undefined : failed.settings?.model;
+    const told = unexplained === undefined ? failed : { ...failed, compaction: { ...failed.compaction, unexplained } };
+    return endWithOpenCalls(told, 'failed', { type: failure.type, message: failure.message });
   }
   const moved = reportedBy === 'the model' ? askNextModel(failed, call, failure, MAX_MODEL_FAILURES) : undefined;
   if (moved) return moved;
@@ -328,6 +375,12 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
   }
   const text = `Your answer does not fit the schema: ${schemaViolation}\nAnswer again, with the corrected JSON alone.`;
   return nextModelCall(withTurn(addNotice(state, turn, 'repair', text), (now) => ({ ...now, schemaViolation })));
+}
+
+/** Tries once with a shorter prompt. */
+function suspectSize(state: ConversationState, { type, message }: StepFailure): ConversationState {
+  const suspected = withTurn(state, (turn) => ({ ...turn, suspected: state.contextTokens }));
+  return recoverFromOverflow(suspected, { type, message });
 }
 
 /** Compacts after the model refused a prompt as too long, and calls it again. If that does not help, the turn ends with `error`. */

@@ -6,6 +6,8 @@
  * @rule turn/ends-once: A turn that began ends exactly once, and its end answers every message that became or joined it. (test:
  *   test/conversation/lives/own.test.ts)
  */
+import { messageTokens } from '../state/queue-state.js';
+import { inTokens } from '../state/compaction-state.js';
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
 import type { EventOf } from '../event.js';
 import { receiveMessage, joinSteering, steeringBecomesNext } from '../inbox/arrivals.js';
@@ -30,7 +32,7 @@ import type { Settlement, StepFailure } from '../outbox/writes.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
@@ -58,6 +60,7 @@ export function requestInterrupt(state: ConversationState, event: EventOf<'inter
 export function beginTurn(state: ConversationState): ConversationState {
   const [item, ...queue] = state.queue;
   if (state.turn || item?.kind !== 'message') return state;
+  const tokens = inTokens(state, messageTokens(item));
   const begun: ConversationState = {
     ...state,
     queue,
@@ -65,12 +68,12 @@ export function beginTurn(state: ConversationState): ConversationState {
     latestTurn: Math.max(state.latestTurn, item.turn),
     ...(item.contextRef === undefined ? {} : { appContext: { ref: item.contextRef } }),
     context: withSlot(state.context, item.slot),
-    contextTokens: state.contextTokens + estimateTokens(item.bytes),
+    contextTokens: state.contextTokens + tokens,
     turn: {
       number: item.turn,
       messageIds: [item.messageId],
       firstSlot: item.slot,
-      messageTokens: estimateTokens(item.bytes),
+      messageTokens: tokens,
       isConfigured: false,
       deferred: [],
       seq: 1,
@@ -207,7 +210,7 @@ function withHint(state: ConversationState): ConversationState {
   const hinted = addNotice(state, turn, `hint-${epoch}`, text);
   return {
     ...hinted,
-    contextTokens: hinted.contextTokens + estimateTokens(text.length),
+    contextTokens: hinted.contextTokens + estimateTokens(text),
     compaction: { ...hinted.compaction, hintedIn: epoch },
   };
 }

@@ -1,4 +1,5 @@
 /** What a conversation shows of itself: pure projections of its state. */
+import { withTokenRatio } from '../state/compaction-state.js';
 import { modelOf, fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { planned } from '../stepping/control.js';
 import { queuedId, type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
@@ -144,6 +145,7 @@ export function contextOf(state: ConversationState): ContextIndex {
     compactsAt: settings ? compactsAt(settings) : 0,
     total,
     ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
+    ...withTokenRatio(state),
     reported: compaction.reported,
     compactions: compactionsOf(state),
     canUndo: compaction.before !== null,

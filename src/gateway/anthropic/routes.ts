@@ -1,7 +1,7 @@
 /** Anthropic's Messages API, for its clients: an agent is a model; the history of each request finds its conversation. */
 import { z } from 'zod';
 import type { Context } from 'hono';
-import { estimateTokens } from '../../records/token-usage.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { requestSignal, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
@@ -115,8 +115,8 @@ export function addAnthropicRoutes(app: GatewayApp): void {
 
   app.post('/v1/messages/count_tokens', async (context) => {
     const { media: _, tools, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
-    const described = tools.length === 0 ? 0 : JSON.stringify(tools).length;
-    return context.json({ input_tokens: estimateTokens(firstMessage(supplied).length + described) });
+    const described = tools.length === 0 ? '' : JSON.stringify(tools);
+    return context.json({ input_tokens: estimateTokens(firstMessage(supplied) + described) });
   });
 }
 

@@ -330,6 +330,7 @@ export const contextIndex = z
     compactsAt: z.number(),
     total: z.number(),
     tokenizer: z.string().optional(),
+    tokenRatio: z.number().optional(),
     reported: z.number().nullable().openapi({ description: 'of the last prompt, as its provider has counted it' }),
     compactions: z.int(),
     canUndo: z.boolean(),

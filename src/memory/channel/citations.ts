@@ -8,7 +8,7 @@
 import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult, MESSAGE_END_CHARACTERS } from '../../conversation/context/citing.js';
 import type { ConversationMessage } from '../../records/message.js';
 import { truncate } from '../../records/text.js';
-import { estimateStringTokens } from '../tokens.js';
+import { estimateStringTokens, type CountTokens } from '../tokens.js';
 import { isRecord } from '../../platform/json.js';
 
 /** Of the prompt's budget: all citations that say more than a line. And their bounds in UTF-8 bytes: each call pays for all of it. */
@@ -60,12 +60,16 @@ function countBytes(message: KeptResult | undefined): number {
 }
 
 /** New results, with their texts at hand. `budget`: tokens of the whole prompt. */
-export function frameNew(messages: readonly ConversationMessage[], budget: number): ConversationMessage[] {
+export function frameNew(
+  messages: readonly ConversationMessage[],
+  budget: number,
+  count: CountTokens = estimateStringTokens,
+): ConversationMessage[] {
   const border = newFrom(messages);
   const fresh = messages.slice(border).filter(isKept);
   if (fresh.length === 0) return [...messages];
   const whole = shownWhole(
-    fresh.map(({ text }) => (typeof text === 'string' ? estimateStringTokens(text) : 0)),
+    fresh.map(({ text }) => (typeof text === 'string' ? count(text) : 0)),
     budget,
   );
   const framed = new Map(fresh.map((message, i) => [message as ConversationMessage, whole[i] ? inFull(message) : inEnds(message)]));

@@ -17,7 +17,7 @@ import { isNotice, isPinned, type Entry, isFromPerson } from '../../records/mess
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import { turnNumber } from '../../records/identity.js';
 import { RAW_TAIL_TURNS } from '../../records/memory/items.js';
-import { CITED_FROM, citedMessageTokens } from '../../conversation/context/citing.js';
+import { CITED_FROM, citedTokens } from '../../conversation/context/citing.js';
 
 export interface CompactionWindow {
   /** `turn_0001`, …, in the order of the conversation; empty when there is nothing to compact. */
@@ -202,7 +202,7 @@ export function planCompaction(entries: readonly Entry[], { cited, ...options }:
     ...options,
     enough: enough - saved,
     free: free - saved,
-    countEntry: (entry) => (chosen.has(entry) ? citedMessageTokens() : countEntry(entry)),
+    countEntry: (entry) => (chosen.has(entry) ? citedTokens(entry.message, countEntry(entry)) : countEntry(entry)),
   });
   return { ...window, freed: window.freed + saved, cites: window.kept.filter((entry) => chosen.has(entry)) };
 }
@@ -221,7 +221,7 @@ export function selectCites(
   for (const entry of entries.filter(mayBe).sort((a, b) => countEntry(b) - countEntry(a))) {
     if (saved >= excess || countEntry(entry) < CITED_FROM) break;
     chosen.add(entry);
-    saved += countEntry(entry) - citedMessageTokens();
+    saved += countEntry(entry) - citedTokens(entry.message, countEntry(entry));
   }
   return { cites: entries.filter((entry) => chosen.has(entry)), saved };
 }

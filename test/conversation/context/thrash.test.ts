@@ -7,7 +7,7 @@ import { compactsAt } from '../../../src/conversation/context/compaction.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { planCompaction } from '../../../src/memory/compaction/window.js';
 import { citedMessageTokens } from '../../../src/conversation/context/citing.js';
-import { estimateTokens } from '../../../src/records/token-usage.js';
+import { estimateTokens } from '../../../src/records/token-estimate.js';
 import { isFromPerson, type Entry } from '../../../src/records/message.js';
 import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { answer, asking, finished, open, said, settle, SETTINGS, USAGE } from '../drive.js';
@@ -76,7 +76,7 @@ function world({ window = Infinity, settings = {} }: { readonly window?: number;
   function turn(message: number, rounds: readonly number[], reply: number): void {
     let asked = 0;
     const step = (input: ModelStepInput) => {
-      for (const one of input.write.messages) keep(one.slot, one.turn, { role: 'user', text: 'u' }, estimateTokens(one.text.length));
+      for (const one of input.write.messages) keep(one.slot, one.turn, { role: 'user', text: 'u' }, estimateTokens(one.text));
       const context = listSlots(input.call.context);
       const tokens =
         agent.fixedTokens + (input.call.base === null ? 0 : BASE_TOKENS) + at(context).reduce((sum, one) => sum + countEntry(one), 0);
@@ -98,7 +98,7 @@ function world({ window = Infinity, settings = {} }: { readonly window?: number;
       compact,
       model: step,
       store: (input) => {
-        for (const one of input.write.messages) keep(one.slot, one.turn, { role: 'user', text: 'u' }, estimateTokens(one.text.length));
+        for (const one of input.write.messages) keep(one.slot, one.turn, { role: 'user', text: 'u' }, estimateTokens(one.text));
         return { life: 'l1', written: { messages: input.write.messages.map(({ slot, text }) => ({ slot, bytes: text.length })) } };
       },
       tool: (run) => {

@@ -68,7 +68,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
                 {' '}
                 · epoch {index.epoch}, session {index.session}
                 {index.compactions > 0 && ` · compacted ${index.compactions === 1 ? 'once' : `${index.compactions} times`}`} ·{' '}
-                {index.tokenizer === undefined ? 'estimated, four characters a token' : `counted by ${index.tokenizer}`}
+                {index.tokenizer === undefined ? 'estimated' : `counted by ${index.tokenizer}`}
               </span>
             </p>
             <Meter view={value} selected={selected} onSelect={select} />

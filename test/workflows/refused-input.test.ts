@@ -1,7 +1,7 @@
 /** A file that the provider refuses: its turn is answered without it, and the conversation goes on. */
 import { httpError } from '../support/provider-apis/faults.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { text, type Reply } from '../support/provider-apis/reply.js';
+import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -88,4 +88,62 @@ test('a request that is refused without its files too is refused as it was, and 
   refusal = () => undefined;
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
   expect(sent(asked.at(-1))).toContain(GOOD);
+});
+
+describe('a text that the provider refuses', () => {
+  const POISON = 'DROP TABLE students';
+  const refuses = (status: number, words: string) => (request: ApiRequest) =>
+    sent(request).includes(words) ? httpError(status, { message: 'request was filtered' }) : undefined;
+
+  // A filter of prompts (Azure/azure-sdk-for-net#36354), and a firewall before the provider.
+  test.each([400, 403, 422])('costs its own turn (%d), and stands as words in later prompts', async (status) => {
+    const id = world.id();
+    refusal = refuses(status, POISON);
+    await world.client.send(id, say(id, 'hi'), { start: {} });
+    const failed: unknown = await world.client.send(id, say(id, POISON)).catch((error: unknown) => error);
+    expect(JSON.stringify(failed) + String(failed)).toContain('request was filtered');
+    asked = [];
+    expect(await world.client.send(id, say(id, 'hello'))).toMatchObject({ stopReason: 'end' });
+    expect(asked).toHaveLength(2);
+    expect(sent(asked[1])).toContain('A message is left out here, since the provider refused the request with it');
+    expect(await world.client.send(id, say(id, 'and again'))).toMatchObject({ stopReason: 'end' });
+    expect(asked).toHaveLength(3);
+    expect((await world.client.history(id)).some(({ message }) => JSON.stringify(message).includes(POISON))).toBe(true);
+  });
+
+  test('in the result of a tool costs that result, and the call is not made again', async () => {
+    const id = world.id();
+    refusal = refuses(400, '"content":"20');
+    stage.play(id, callTool('get_time'), text('I could not read the time.'));
+    expect(await world.client.send(id, say(id, 'what time is it?'), { start: {} })).toMatchObject({
+      text: 'I could not read the time.',
+      toolCalls: 1,
+    });
+    expect(sent(asked.at(-1))).toContain('The result of get_time is left out, since the provider refused it');
+  });
+
+  test('in an answer of its own costs that answer', async () => {
+    const id = world.id();
+    stage.play(id, text(`Never write ${POISON}.`));
+    refusal = refuses(400, POISON);
+    await world.client.send(id, say(id, 'what should I never write?'), { start: {} });
+    asked = [];
+    expect(await world.client.send(id, say(id, 'hello'))).toMatchObject({ stopReason: 'end' });
+    expect(await world.client.send(id, say(id, 'hello again'))).toMatchObject({ stopReason: 'end' });
+    expect(asked.length).toBeLessThanOrEqual(7);
+    expect(sent(asked.at(-1))).not.toContain(POISON);
+  });
+});
+
+test('a refusal without a reason, of a prompt longer than any before: it is tried once with a shorter one, and the size is learnt', async () => {
+  const id = world.id();
+  const MOST = 9_000;
+  refusal = (request) => (sent(request).length > MOST ? httpError(400, { message: 'bad request' }) : undefined);
+  await world.client.send(id, say(id, 'hi'), { start: {} });
+  const turns: unknown[] = [];
+  for (let at = 0; at < 8; at++) turns.push(await world.client.send(id, say(id, `${at} ${'The ledger of the harbour. '.repeat(70)}`)));
+  expect(turns).toEqual(Array.from({ length: 8 }, () => expect.objectContaining({ stopReason: 'end' })));
+  const { epoch, assumedBudget, budget } = await world.client.context(id);
+  expect(epoch).toBeGreaterThan(1);
+  expect(budget).toBeLessThan(assumedBudget ?? 0);
 });

@@ -1,0 +1,222 @@
+/**
+ * Input that the provider refuses costs its turn nothing but a word: the request is made without it, and from then on words replace it. They
+ * are in the store, so later prompts have the same bytes; a store that lost them learns them again by the next refusal.
+ *
+ * Which input it was, no provider says in a form that programs read. Files go first: those of this turn one by one, then all. Then what no
+ * request with an answer has had in it yet: earlier messages without an answer, the last round of tools, the answer that called them. What
+ * is older goes last, once a shorter prompt has not helped either. A refused request costs nothing, and there are six of them at most.
+ */
+import type { MediaKind, MediaSource, ToolResultMessage } from '../../records/message.js';
+import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
+import { truncate } from '../../records/text.js';
+import { ModelFailure, type ModelFailureKind, type ModelRequest } from '../../models/model.js';
+import { isTransient } from '../../records/turn-end.js';
+import type { ContextMessage } from '../context/context.js';
+import type { ConversationDependencies } from '../dependencies.js';
+
+export interface FileInPrompt {
+  /** Under which the words in its place are stored. */
+  readonly id: string;
+  readonly slot: number;
+  readonly turn: string;
+  readonly kind: MediaKind;
+  readonly source: MediaSource;
+}
+
+/** The words that replace files and messages, by their ids: a file keeps its id when others of its message are gone. */
+type Words = ReadonlyMap<string, string>;
+
+/** What a provider says of a request that it will not take; a gateway or a filter before it may say 403 or 404. */
+const REFUSALS: readonly ModelFailureKind[] = ['invalid-request', 'too-large', 'forbidden', 'not-found'];
+const ONE_BY_ONE = 3;
+const MAX_TRIES = 5;
+/** In the place of a slot: what this epoch begins with. Slots of messages begin at 1. */
+const BASE = 0;
+const NAMES: Readonly<Record<MediaKind, string>> = { images: 'picture', audio: 'recording', video: 'video', documents: 'document' };
+
+/** Of messages that are stored, newest first. */
+export function listFiles(messages: readonly ContextMessage[]): FileInPrompt[] {
+  return messages.toReversed().flatMap(({ message, slot, turn = '' }) => {
+    if (message.role !== 'user' || slot === undefined) return [];
+    return sourcesIn(message).map(({ kind, source }, at) => ({ id: `file/${slot}/${at}`, slot, turn, kind, source }));
+  });
+}
+
+export function withoutFiles(messages: readonly ContextMessage[], words: Words): readonly ContextMessage[] {
+  if (words.size === 0) return messages;
+  return messages.map((one) => {
+    const { message, slot } = one;
+    if (message.role !== 'user' || !sourcesIn(message).some((_, at) => words.has(`file/${slot}/${at}`))) return one;
+    const { images: _i, audio: _a, video: _v, documents: _d, ...plain } = message;
+    let at = 0;
+    const left = mapMedia({ ...message }, (list) => list.filter(() => !words.has(`file/${slot}/${at++}`)));
+    const kept = Object.fromEntries(Object.entries(left).filter(([, list]) => (list as readonly unknown[]).length > 0));
+    const inPlace = sourcesIn(message).flatMap((_, n) => words.get(`file/${slot}/${n}`) ?? []);
+    return { ...one, message: { ...plain, ...kept, text: [...inPlace, shownText(message.text)].join('\n') } };
+  });
+}
+
+/** The words that are stored for files which were refused before, and for the messages of `slots`. */
+export async function readRefused(
+  { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
+  messages: readonly ContextMessage[],
+  slots: readonly number[],
+): Promise<Words> {
+  const ids = [...listFiles(messages).map(({ id }) => id), ...slots.map(messageId)];
+  const words = ids.length === 0 ? [] : await store.items.citations(key, ids);
+  const lost = new Map(slots.map((slot) => [messageId(slot), 'the provider refused it'] as const));
+  return new Map([...lost, ...ids.flatMap((id, at) => (words[at] ? [[id, words[at]] as const] : []))]);
+}
+
+/** With one notice in the place of neighbours that are left out. A call that stays keeps a result. */
+export function withoutMessages(messages: readonly ContextMessage[], words: Words): readonly ContextMessage[] {
+  if (!messages.some(({ slot }) => slot !== undefined && words.has(messageId(slot)))) return messages;
+  const calls = new Set<string>();
+  const left: ContextMessage[] = [];
+  let run: { readonly at: number; count: number; readonly why: string; readonly called: string[] } | undefined;
+  for (const one of messages) {
+    const { message, slot = -1 } = one;
+    const why = words.get(messageId(slot));
+    if (message.role === 'tool' && why !== undefined) {
+      if (calls.has(message.callId)) left.push({ ...one, message: withoutText(message, why) });
+      continue;
+    }
+    if (why === undefined) {
+      if (message.role === 'assistant') for (const block of message.blocks) if (block.kind === 'tool-call') calls.add(block.callId);
+      run = undefined;
+      left.push(one);
+      continue;
+    }
+    run ??= { at: left.push(one) - 1, count: 0, why, called: [] };
+    run.count += 1;
+    if (message.role === 'assistant')
+      run.called.push(...message.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : [])));
+    left[run.at] = { ...one, message: { role: 'user', from: 'notice', text: describeLeftOut(run) } };
+  }
+  return left;
+}
+
+function withoutText({ item: _, ...message }: ToolResultMessage, why: string): ToolResultMessage {
+  return { ...message, text: `[The result of ${message.name} is left out, since the provider refused it: ${why}]` };
+}
+
+function describeLeftOut({
+  count,
+  why,
+  called,
+}: {
+  readonly count: number;
+  readonly why: string;
+  readonly called: readonly string[];
+}): string {
+  const what = count === 1 ? 'A message is left out here' : `${count} messages are left out here`;
+  const ran = called.length === 0 ? '' : ` Among them were calls, which have run: ${called.join(', ')}.`;
+  return `[${what}, since the provider refused the request with it: ${why}. The traces have it.${ran}]`;
+}
+
+/** True: what this epoch begins with is left out too. */
+export function leavesBase(words: Words): boolean {
+  return words.has(messageId(BASE));
+}
+
+function messageId(slot: number): string {
+  return `message/${slot}`;
+}
+
+/**
+ * Slots of messages that may be left out, in the groups that are tried, each with those before it: what no answered request has had in it.
+ * `all`: and then everything but this
+ * turn's messages, with what the epoch begins with.
+ */
+export function listUnproven(
+  messages: readonly ContextMessage[],
+  { turn, all, hasBase }: { readonly turn: string; readonly all: boolean; readonly hasBase: boolean },
+): readonly (readonly number[])[] {
+  const last = messages.findLastIndex(({ message }) => message.role === 'assistant');
+  const slots = (some: readonly ContextMessage[]): number[] => some.flatMap(({ slot }) => slot ?? []);
+  const isAsked = (one: ContextMessage): boolean => one.message.role === 'user' && one.turn === turn;
+  const since = messages.slice(last + 1);
+  const earlier = slots(since.filter((one) => one.message.role === 'user' && one.turn !== turn));
+  const results = slots(since.filter(({ message }) => message.role === 'tool'));
+  const groups = [earlier, [...earlier, ...results], [...earlier, ...results, ...slots(messages.slice(Math.max(0, last), last + 1))]];
+  if (all) groups.push([...(hasBase ? [BASE] : []), ...slots(messages.filter((one) => !isAsked(one)))]);
+  return groups.filter((group, at) => group.length > (groups[at - 1]?.length ?? 0));
+}
+
+export interface Asking<T> {
+  readonly request: ModelRequest;
+  readonly turn: string;
+  readonly files: readonly FileInPrompt[];
+  /** Of `listUnproven`. */
+  readonly unproven: readonly (readonly number[])[];
+  /** The request with words in the place of files and messages. */
+  readonly without: (words: Words) => ModelRequest;
+  readonly ask: (request: ModelRequest) => Promise<T>;
+  /** True: a server that has failed at this very request again and again may do so because of what is in it. */
+  readonly doubtsServer: boolean;
+  /** Stores the words of a request that was answered; called before its answer counts. */
+  readonly onRefused: (words: Words) => Promise<void>;
+}
+
+/** What is answered, and the slots of messages that it was answered without. */
+export interface Asked<T> {
+  readonly answer: T;
+  readonly leftOut: readonly number[];
+}
+
+interface Part {
+  readonly files: readonly FileInPrompt[];
+  readonly slots: readonly number[];
+}
+
+/** Throws what the whole request was refused with, where it is refused without any of them too. */
+export async function askWithoutRefused<T>(asking: Asking<T>): Promise<Asked<T>> {
+  const { request, without, ask, onRefused } = asking;
+  try {
+    return { answer: await ask(request), leftOut: [] };
+  } catch (refusal) {
+    if (!mayBeInput(refusal, asking)) throw refusal;
+    for (const { files, slots } of listTries(asking)) {
+      const words = new Map([
+        ...files.map((file) => [file.id, describeRefused(file, refusal)] as const),
+        ...slots.map((slot) => [messageId(slot), reasonIn(refusal)] as const),
+      ]);
+      const answer = await ask(without(words)).catch((again: unknown) => {
+        if (mayBeInput(again, asking)) return undefined;
+        throw again;
+      });
+      if (answer === undefined) continue;
+      await onRefused(words);
+      return { answer, leftOut: slots };
+    }
+    throw refusal;
+  }
+}
+
+function mayBeInput(error: unknown, { doubtsServer }: Pick<Asking<unknown>, 'doubtsServer'>): error is ModelFailure {
+  if (!(error instanceof ModelFailure)) return false;
+  const { status = 0 } = error.options;
+  return doubtsServer ? isTransient(error.kind) || REFUSALS.includes(error.kind) : REFUSALS.includes(error.kind) && status >= 400;
+}
+
+function listTries({ turn, files, unproven }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven'>): readonly Part[] {
+  const newest = files.filter((file) => file.turn === turn);
+  const single = newest.length > 1 && newest.length <= ONE_BY_ONE ? newest.map((file) => [file]) : [];
+  const groups = [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);
+  return [...groups.map((some) => ({ files: some, slots: [] })), ...unproven.map((slots) => ({ files: [], slots }))].slice(0, MAX_TRIES);
+}
+
+function describeRefused({ kind, source }: FileInPrompt, refusal: ModelFailure): string {
+  const size =
+    'base64' in source ? `, ${describeBytes((source.base64.length * 3) / 4)}` : 'url' in source ? ` at ${truncate(source.url, 200)}` : '';
+  const what = `A ${NAMES[kind]} (${source.mediaType}${size})`;
+  return `[${what} that the provider could not read, and that is left out: ${reasonIn(refusal)}]`;
+}
+
+function reasonIn({ message }: ModelFailure): string {
+  return truncate(message.replace(/^cannot get an answer from [^:]*: /, ''), 300);
+}
+
+function describeBytes(bytes: number): string {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
