@@ -5,7 +5,7 @@ import type { AgentConfig } from '../agents/agent-config.js';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import { measureTokens } from '../records/token-estimate.js';
 import type { Ask } from '../memory/long-record.js';
-import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
+import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelResponse, type ModelUsage } from '../models/model.js';
 import { costUsd, splitModel, type Models } from '../models/known-models.js';
 import { isModelAway } from '../records/turn-end.js';
 import { countFallback } from '../telemetry/metrics.js';
@@ -116,18 +116,16 @@ export function createAsker({
       messages: [{ role: 'user', text }],
     };
     const chosen = models(candidate);
-    const answer = await chosen
-      .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
-      .catch((error: unknown) => {
-        if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
-        // What answers by this name may be another server, which knows no schemas.
-        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return chosen.stream(request, options);
-        throw error;
-      })
-      .catch((error: unknown) => {
+    const counted = (asked: ModelRequest): Promise<ModelResponse> =>
+      chosen.stream(asked, options).catch((error: unknown) => {
         if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
         throw error;
       });
+    const answer = await counted({ ...request, ...(answerSchema && { answerSchema }) }).catch((error: unknown) => {
+      // What answers by this name may be another server, which knows no schemas.
+      if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return counted(request);
+      throw error;
+    });
     count(answer.usage);
     return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
   };
@@ -195,11 +193,14 @@ export function createPriorAttempts(
         .slice(0, 32);
       const known = keeps ? answers.get(question) : undefined;
       if (known !== undefined) return known;
-      const answer = await asker.ask(system, text);
-      if (keeps && hasRoomFor(answer)) answers.set(question, answer);
-      // At once: what fails next takes the last beat along.
-      activity.heartbeat(details());
-      return answer;
+      try {
+        const answer = await asker.ask(system, text);
+        if (keeps && hasRoomFor(answer)) answers.set(question, answer);
+        return answer;
+      } finally {
+        // At once: what fails next takes the last beat along, and so does what has failed here.
+        activity.heartbeat(details());
+      }
     };
   };
   return { spent, details, counted };

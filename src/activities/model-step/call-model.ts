@@ -41,7 +41,7 @@ import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
-import { askWithoutRefused } from './refused-input.js';
+import { askWithoutRefused, type Asked } from './refused-input.js';
 import { toRanges } from '../../records/slots.js';
 import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -71,8 +71,8 @@ export async function callModel(
     readonly input: CallToMake;
     readonly found: Pick<CommittedCall, 'configured' | 'base'>;
     readonly reserved: Reserved;
-    /** Gets the cost of a failed attempt. */
-    readonly onFailed: (usage: Usage) => Promise<void>;
+    /** Gets the cost of a request that came to nothing. */
+    readonly onFailed: (id: string, usage: Usage) => Promise<void>;
     /** Collects the citations that a model makes for the call. */
     readonly cited: MadeCitation[];
   },
@@ -113,7 +113,7 @@ interface Attempt {
   readonly feed: FeedWriter;
   /** Unique per attempt: readers recognise a retried stream by it. */
   readonly attempt: string;
-  readonly onFailed: (usage: Usage) => Promise<void>;
+  readonly onFailed: (id: string, usage: Usage) => Promise<void>;
 }
 
 async function ask(
@@ -126,10 +126,12 @@ async function ask(
   const all = [usageTracking(models.limits), ...hooks];
 
   const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(models.limits(model), cost) });
+  let failures = 0;
   const noteFailed = async (cost: ModelUsage): Promise<void> => {
     const usage = priced(cost);
     const { spent } = toSpending({ key, identity }, { kind: 'answer', model, usage });
-    await Promise.all([noteFailedSpending({ store, key }, `${call}/${attempt}`, spent), onFailed(usage)]);
+    const id = failures++ === 0 ? attempt : `${attempt}/${failures}`;
+    await Promise.all([noteFailedSpending({ store, key }, `${call}/${id}`, spent), onFailed(id, usage)]);
   };
 
   countRetry(activity.info);
@@ -142,9 +144,20 @@ async function ask(
     ...modelTimeouts,
     ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
   };
-  const { answer: reported, leftOut } = await askWithoutRefused({
-    ...{ request, turn, files, unproven, without, doubtsServer: input.doubtsServer === true && activity.info.attempt >= ATTEMPTS },
-    ask: async (one) => await caller.stream(one, options),
+  const { doubtsReason = false } = input;
+  const { answer: reported, leftOut }: Asked<ModelResponse> = await askWithoutRefused({
+    ...{
+      request,
+      turn,
+      files,
+      unproven,
+      without,
+      doubtsSize: input.doubtsSize === true,
+      isLastAttempt: activity.info.attempt >= ATTEMPTS,
+      doubtsReason,
+    },
+    ask: async (one) => toRefused(await caller.stream(one, options), doubtsReason),
+    onFailed: noteFailed,
     async onRefused(words) {
       log.warn('the provider refuses input, which is left out from now on', {
         model,
@@ -158,7 +171,7 @@ async function ask(
     countModelFailure(error, activity.info);
     const cost = error instanceof ModelFailure ? error.options.usage : undefined;
     if (cost) await noteFailed(cost);
-    return { answer: await keepPartialAnswer(error, activity, noteFailed), leftOut: [] };
+    return { answer: await keepPartialAnswer(error, activity, noteFailed) };
   });
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
@@ -184,7 +197,7 @@ async function ask(
     ...(schemaViolation === undefined ? {} : { schemaViolation }),
     ...(cut && { promptCut: cut }),
     ...(estimated && teaches(estimated, { read, stop: response.stop, mayBeCut: mayBeCut === true }) && { estimated }),
-    ...(leftOut.length > 0 && { refused: toRanges(leftOut) }),
+    ...(leftOut && { refused: toRanges(leftOut.slots), ...(leftOut.isGuess && { isGuess: true }) }),
   };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), ...toSpending({ key, identity }, { kind: 'answer', model, usage }) };
@@ -196,6 +209,12 @@ function teaches(
   { read, stop, mayBeCut }: { readonly read: number; readonly stop: ModelStop; readonly mayBeCut: boolean },
 ): boolean {
   return stop !== 'interrupted' && read > 0 && (!mayBeCut || read >= (fixed + messages) * 0.8);
+}
+
+/** An answer that says nothing but that the prompt is too long, where a shorter one has not helped: it may be about what is in it. */
+function toRefused(response: ModelResponse, doubtsReason: boolean): ModelResponse {
+  if (!doubtsReason || response.stop !== 'context-full') return response;
+  throw new ModelFailure('context-full', 'the model ended its answer, since the prompt is too long for it', { usage: response.usage });
 }
 
 /**

@@ -173,7 +173,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       },
       found,
       reserved: { claim, attempt, reservation },
-      onFailed: (usage) => shared.settleFailed(attempt, usage),
+      onFailed: (id, usage) => shared.settleFailed(id, usage),
       cited,
     });
     await shared.settle(done.answer.usage);

@@ -14,7 +14,16 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
-import { leavesBase, listFiles, listUnproven, readRefused, withoutFiles, withoutMessages, type FileInPrompt } from './refused-input.js';
+import {
+  leavesBase,
+  listFiles,
+  listUnproven,
+  readRefused,
+  withoutFiles,
+  withoutMessages,
+  type FileInPrompt,
+  type Unproven,
+} from './refused-input.js';
 import { listSlots } from '../../records/slots.js';
 import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
@@ -56,7 +65,7 @@ export interface PreparedRequest {
   readonly schema?: JsonObject;
   /** Newest first; messages that may be left out; and the request with words in the place of some of them. */
   readonly files: readonly FileInPrompt[];
-  readonly unproven: readonly (readonly number[])[];
+  readonly unproven: readonly Unproven[];
   readonly without: (words: ReadonlyMap<string, string>) => ModelRequest;
 }
 
@@ -114,7 +123,6 @@ export async function prepareRequest(
   const files = listFiles(there).filter(({ id }) => !refused.has(id));
   const unproven = listUnproven(there, {
     turn: input.turn,
-    all: input.doubtsAll === true,
     hasBase: before.length > 0 && !leavesBase(refused),
   });
   return { ...build(new Map()), files, unproven, without: (words) => build(words).request };

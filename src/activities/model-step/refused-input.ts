@@ -9,7 +9,7 @@
 import type { MediaKind, MediaSource, ToolResultMessage } from '../../records/message.js';
 import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
 import { truncate } from '../../records/text.js';
-import { ModelFailure, type ModelFailureKind, type ModelRequest } from '../../models/model.js';
+import { ModelFailure, type ModelFailureKind, type ModelRequest, type ModelUsage } from '../../models/model.js';
 import { isTransient } from '../../records/turn-end.js';
 import type { ContextMessage } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -123,24 +123,36 @@ function messageId(slot: number): string {
   return `message/${slot}`;
 }
 
+/** Messages that may be left out together. */
+export interface Unproven {
+  readonly slots: readonly number[];
+  /** True: so much is left out that one answer without it may be a coincidence. */
+  readonly isGuess: boolean;
+  /** True: only where the refusal cannot be about the size. */
+  readonly isAll?: true;
+}
+
 /**
- * Slots of messages that may be left out, in the groups that are tried, each with those before it: what no answered request has had in it.
- * `all`: and then everything but this
- * turn's messages, with what the epoch begins with.
+ * The groups that are tried, each with those before it: first what no answered request has had in it, then everything but this turn's
+ * messages, with what the epoch begins with.
  */
 export function listUnproven(
   messages: readonly ContextMessage[],
-  { turn, all, hasBase }: { readonly turn: string; readonly all: boolean; readonly hasBase: boolean },
-): readonly (readonly number[])[] {
+  { turn, hasBase }: { readonly turn: string; readonly hasBase: boolean },
+): readonly Unproven[] {
   const last = messages.findLastIndex(({ message }) => message.role === 'assistant');
   const slots = (some: readonly ContextMessage[]): number[] => some.flatMap(({ slot }) => slot ?? []);
   const isAsked = (one: ContextMessage): boolean => one.message.role === 'user' && one.turn === turn;
   const since = messages.slice(last + 1);
   const earlier = slots(since.filter((one) => one.message.role === 'user' && one.turn !== turn));
   const results = slots(since.filter(({ message }) => message.role === 'tool'));
-  const groups = [earlier, [...earlier, ...results], [...earlier, ...results, ...slots(messages.slice(Math.max(0, last), last + 1))]];
-  if (all) groups.push([...(hasBase ? [BASE] : []), ...slots(messages.filter((one) => !isAsked(one)))]);
-  return groups.filter((group, at) => group.length > (groups[at - 1]?.length ?? 0));
+  const groups: readonly Unproven[] = [
+    { slots: earlier, isGuess: false },
+    { slots: [...earlier, ...results], isGuess: false },
+    { slots: [...earlier, ...results, ...slots(messages.slice(Math.max(0, last), last + 1))], isGuess: true },
+    { slots: [...(hasBase ? [BASE] : []), ...slots(messages.filter((one) => !isAsked(one)))], isGuess: true, isAll: true },
+  ];
+  return groups.filter((group, at) => group.slots.length > (groups[at - 1]?.slots.length ?? 0));
 }
 
 export interface Asking<T> {
@@ -148,62 +160,87 @@ export interface Asking<T> {
   readonly turn: string;
   readonly files: readonly FileInPrompt[];
   /** Of `listUnproven`. */
-  readonly unproven: readonly (readonly number[])[];
+  readonly unproven: readonly Unproven[];
+  /** True: a prompt as long was never answered, and a shorter one has not been tried. */
+  readonly doubtsSize: boolean;
   /** The request with words in the place of files and messages. */
   readonly without: (words: Words) => ModelRequest;
   readonly ask: (request: ModelRequest) => Promise<T>;
-  /** True: a server that has failed at this very request again and again may do so because of what is in it. */
-  readonly doubtsServer: boolean;
+  /** True: what else has been tried has not helped, so any failure may be about what is in the request. */
+  readonly doubtsReason: boolean;
+  /** True: a failure that may pass is tried no more for now. */
+  readonly isLastAttempt: boolean;
+  /** Given what a request has cost that came to nothing. */
+  readonly onFailed: (usage: ModelUsage) => Promise<void>;
   /** Stores the words of a request that was answered; called before its answer counts. */
   readonly onRefused: (words: Words) => Promise<void>;
 }
 
-/** What is answered, and the slots of messages that it was answered without. */
+/** What is answered, and the messages that it was answered without. */
 export interface Asked<T> {
   readonly answer: T;
-  readonly leftOut: readonly number[];
+  readonly leftOut?: Unproven;
 }
 
 interface Part {
   readonly files: readonly FileInPrompt[];
-  readonly slots: readonly number[];
+  readonly group?: Unproven;
 }
 
 /** Throws what the whole request was refused with, where it is refused without any of them too. */
 export async function askWithoutRefused<T>(asking: Asking<T>): Promise<Asked<T>> {
-  const { request, without, ask, onRefused } = asking;
+  const { request, without, ask, onFailed, onRefused } = asking;
   try {
-    return { answer: await ask(request), leftOut: [] };
+    return { answer: await ask(request) };
   } catch (refusal) {
     if (!mayBeInput(refusal, asking)) throw refusal;
-    for (const { files, slots } of listTries(asking)) {
+    const note = async ({ options: { usage } }: ModelFailure): Promise<undefined> => {
+      if (usage) await onFailed(usage);
+    };
+    const tries = listTries(asking, refusal);
+    if (tries.length > 0) await note(refusal);
+    for (const { files, group } of tries) {
       const words = new Map([
         ...files.map((file) => [file.id, describeRefused(file, refusal)] as const),
-        ...slots.map((slot) => [messageId(slot), reasonIn(refusal)] as const),
+        ...(group?.slots ?? []).map((slot) => [messageId(slot), reasonIn(refusal)] as const),
       ]);
       const answer = await ask(without(words)).catch((again: unknown) => {
-        if (mayBeInput(again, asking)) return undefined;
+        if (mayBeInput(again, asking)) return note(again);
         throw again;
       });
       if (answer === undefined) continue;
       await onRefused(words);
-      return { answer, leftOut: slots };
+      return { answer, ...(group && { leftOut: group }) };
     }
-    throw refusal;
+    throw tries.length > 0 ? withoutUsage(refusal) : refusal;
   }
 }
 
-function mayBeInput(error: unknown, { doubtsServer }: Pick<Asking<unknown>, 'doubtsServer'>): error is ModelFailure {
-  if (!(error instanceof ModelFailure)) return false;
-  const { status = 0 } = error.options;
-  return doubtsServer ? isTransient(error.kind) || REFUSALS.includes(error.kind) : REFUSALS.includes(error.kind) && status >= 400;
+/** It is counted. */
+function withoutUsage({ kind, message, options: { usage: _, ...options } }: ModelFailure): ModelFailure {
+  return new ModelFailure(kind, message, options);
 }
 
-function listTries({ turn, files, unproven }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven'>): readonly Part[] {
+function mayBeInput(
+  error: unknown,
+  { doubtsReason, isLastAttempt }: Pick<Asking<unknown>, 'doubtsReason' | 'isLastAttempt'>,
+): error is ModelFailure {
+  if (!(error instanceof ModelFailure)) return false;
+  const { kind, options } = error;
+  if (REFUSALS.includes(kind)) return (options.status ?? 0) >= 400;
+  return doubtsReason && (kind === 'context-full' || (isLastAttempt && isTransient(kind)));
+}
+
+function listTries(
+  { turn, files, unproven, doubtsSize }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven' | 'doubtsSize'>,
+  { kind }: ModelFailure,
+): readonly Part[] {
   const newest = files.filter((file) => file.turn === turn);
   const single = newest.length > 1 && newest.length <= ONE_BY_ONE ? newest.map((file) => [file]) : [];
   const groups = [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);
-  return [...groups.map((some) => ({ files: some, slots: [] })), ...unproven.map((slots) => ({ files: [], slots }))].slice(0, MAX_TRIES);
+  const mayBeLong = doubtsSize && kind === 'invalid-request';
+  const messages = unproven.filter(({ isAll }) => !(isAll && mayBeLong)).map((group) => ({ files: [], group }));
+  return [...groups.map((some) => ({ files: some })), ...messages].slice(0, MAX_TRIES);
 }
 
 function describeRefused({ kind, source }: FileInPrompt, refusal: ModelFailure): string {

@@ -37,6 +37,8 @@ export interface CompactionState {
   readonly learned?: LearnedBudget;
   /** Slots of messages that the provider refused, and of the base (0): prompts have words in their place. */
   readonly refused?: readonly SlotRange[];
+  /** The last answer came without messages that may have been refused: if the next one does too, they were. */
+  readonly isGuessed?: true;
   /** The largest prompt that the model has answered. */
   readonly accepted?: { readonly model: string; readonly tokens: number };
   /** The model that has refused a prompt without a reason that is known, and after a compaction again. */

@@ -72,10 +72,10 @@ export interface CallInput {
   readonly cited?: readonly SlotRange[];
   /** Messages that the provider refused: words stand in their place. */
   readonly refused?: readonly SlotRange[];
-  /** True: a refusal may be about any message, since a shorter prompt has not helped. */
-  readonly doubtsAll?: true;
-  /** True: the server has failed at this call again and again. */
-  readonly doubtsServer?: true;
+  /** True: a prompt as long was never answered, and a shorter one has not been tried. */
+  readonly doubtsSize?: true;
+  /** True: the call has failed again and again, or a shorter prompt has not helped: it may be about any of its messages. */
+  readonly doubtsReason?: true;
   /** Tokens of an estimated token, as earlier prompts have shown; absent: 1. */
   readonly tokenRatio?: number;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
@@ -183,8 +183,9 @@ export interface ModelAnswer {
   readonly schemaViolation?: string;
   /** Set if the model's server cut the prompt: tokens sent, by estimate, and the far fewer that it read. */
   readonly promptCut?: { readonly sent: number; readonly read: number };
-  /** Further messages that the provider refused: it has answered without them. */
+  /** Further messages that the provider refused: it has answered without them. `isGuess`: so many that it may be a coincidence. */
   readonly refused?: readonly SlotRange[];
+  readonly isGuess?: true;
   /** What was sent, by estimate; absent where the provider's count says nothing about it. */
   readonly estimated?: EstimatedPrompt;
   /** False: the store did not take it; the next step writes it first. */

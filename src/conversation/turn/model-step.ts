@@ -49,8 +49,6 @@ import { withLearnedBudget, type CallSettings, type Configured } from '../state/
 const MAX_MODEL_FAILURES = 24;
 /** After as many failures of a call the server may fail at what is in it. */
 const DOUBTED_AT = 2;
-/** Of HTTP: the request itself is refused. */
-const REFUSALS: readonly (number | undefined)[] = [400, 413, 422];
 /** Failures before the model call: the store is down, or an input processor or the agent's folder is unusable. */
 const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
 const CONTEXT_FULL: TurnError = {
@@ -105,8 +103,8 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...(compaction.cited && { cited: compaction.cited }),
       ...withTokenRatio(state),
       ...(compaction.refused && { refused: compaction.refused }),
-      ...(!mayBeTooLong(state) && { doubtsAll: true }),
-      ...(call.failures === DOUBTED_AT && { doubtsServer: true }),
+      ...(mayBeTooLong(state) && { doubtsSize: true }),
+      ...((call.failures === DOUBTED_AT || turn.overflowRecoveries > 0) && { doubtsReason: true }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       ...(turn.toolsRef === undefined ? {} : { tools: turn.toolsRef }),
       firstToolCall: turn.toolCalls + 1,
@@ -284,17 +282,23 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
 }
 
 /** What a prompt that was answered says: how long one may be, and why an earlier one was refused. */
-function learnFromAnswer(state: ConversationState, { suspected }: Turn, { model, refused, usage, stop }: ModelAnswer): ConversationState {
+function learnFromAnswer(
+  state: ConversationState,
+  { suspected }: Turn,
+  { model, refused, isGuess, usage, stop }: ModelAnswer,
+): ConversationState {
   if (stop === 'interrupted') return state;
   const sized = suspected !== undefined && !refused ? learnSize(state, suspected) : state;
-  const { unexplained: _, accepted, ...compaction } = sized.compaction;
+  const { unexplained: _, isGuessed = false, accepted, ...compaction } = sized.compaction;
+  const leaves = refused && (!isGuess || isGuessed);
   const most = accepted?.model === model ? accepted.tokens : 0;
   return {
     ...sized,
     compaction: {
       ...compaction,
       accepted: { model, tokens: Math.max(most, usage.inputTokens) },
-      ...(refused && { refused: [...(compaction.refused ?? []), ...refused] }),
+      ...(leaves && { refused: [...(compaction.refused ?? []), ...refused] }),
+      ...(refused && !leaves && { isGuessed: true }),
     },
   };
 }
@@ -340,7 +344,7 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
     const sized = failure.type === 'context-full' ? learnSize(failed) : failed;
     return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
   }
-  if (failure.type === 'invalid-request' && REFUSALS.includes(failure.status)) {
+  if (failure.type === 'invalid-request' && failure.status !== undefined) {
     if (mayBeTooLong(failed)) return suspectSize(settle(failed, [{ effect: id, entry: null }]), failure);
     const unexplained = turn.suspected === undefined ? undefined : failed.settings?.model;
     const told = unexplained === undefined ? failed : { ...failed, compaction: { ...failed.compaction, unexplained } };
