@@ -11,6 +11,7 @@ import type { PastLife } from '../../memory/past-life.js';
 import type { ImportedFact, LayoutFile } from '../../memory/seed-layout/layout.js';
 import { toTraces } from '../../memory/traces.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
+import { decodeText } from '../../records/file-type.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { findConversation, newName } from '../args/find-conversation.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
@@ -298,7 +299,7 @@ async function readBounded(path: string): Promise<string | undefined> {
     const found = await file.stat();
     if (!found.isFile()) throw new CliError(`cannot read ${path}: it is no file`, EXIT.usage);
     if (found.size > MAX_FILE) throw new CliError(`cannot read ${path}: ${found.size} bytes, at most ${MAX_FILE} are read`, EXIT.usage);
-    return await file.readFile('utf8');
+    return decodeText(await file.readFile());
   } finally {
     await file.close();
   }
