@@ -160,7 +160,7 @@ interface AttachedFile {
 }
 
 /** Before a server is reached: a file that is not there is reported at once. */
-async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
+export async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
   if (files.length === 0) return [];
   const { MAX_ATTACHMENT_BYTES } = await import('../../client/uploads.js');
   return Promise.all(
