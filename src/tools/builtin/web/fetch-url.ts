@@ -186,7 +186,8 @@ function isText(bytes: Buffer, kind: Kind): boolean {
   if (type !== '' && type !== 'application/octet-stream' && /^(image|audio|video|font|application)\//.test(type)) {
     return /x-(sh|yaml|toml|www-form-urlencoded)|sql|graphql/.test(type);
   }
-  return !decodeBody(start.subarray(0, Math.max(0, start.length - 3)), kind).includes('\ufffd');
+  // `stream`: a character that is cut at the end is none that is wrong.
+  return !new TextDecoder(findEncoding(bytes, kind)).decode(start, { stream: true }).includes('\ufffd');
 }
 
 function decodeBody(bytes: Buffer, kind: Kind): string {
