@@ -196,6 +196,7 @@ describe('webhooks', () => {
       { scope: 'quiet', url: null },
       { tenant: 'acme', url: 'http://10.0.0.7/in', secret: older, events: ['turn.failed'] },
     ];
+    expect(withRules(`\ufeff${JSON.stringify(rules)}`, all)).toEqual(withRules(rules, all));
     expect(withRules(rules, all)).toEqual([
       { scope: 'quiet', url: null, secrets: [secret, older], events },
       { tenant: 'acme', url: 'http://10.0.0.7/in', secrets: [older], events: ['turn.failed'] },
