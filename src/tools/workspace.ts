@@ -143,7 +143,7 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
  * (`findNamed`). It is looked for inside the root alone; what is found is resolved and judged as any other path.
  */
 export async function findLookalike(root: string, path: string): Promise<string> {
-  for (let found = path; ; ) {
+  for (let found = path; ;) {
     const { at, real } = await nearestExisting(found);
     const [name = '', ...below] = relative(at, found).split(sep);
     if (name === '' || !isInside(root, real)) return found;

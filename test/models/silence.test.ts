@@ -109,7 +109,11 @@ test.each<[string, unknown, RegExp]>([
   ['half a millisecond', { openai: { betweenBytesMs: 1.5 } }, /silence\.openai\.betweenBytesMs/],
   ['more than any call may take', { ollama: { firstByteMs: 86_400_001 } }, /silence\.ollama\.firstByteMs/],
   ['a limit that nobody knows', { openai: { idleMs: 5 } }, /silence\.openai.*idleMs/],
-  ['a provider that nobody knows', { opnai: { firstByteMs: 5 } }, /silence: there is no provider "opnai"; there are: \*, anthropic, openai,/],
+  [
+    'a provider that nobody knows',
+    { opnai: { firstByteMs: 5 } },
+    /silence: there is no provider "opnai"; there are: \*, anthropic, openai,/,
+  ],
 ])('in perdura.config %s is refused with its place', (_, silence, words) => {
   expect(() => checkExtensions({ silence }, 'here')).toThrow(words);
 });

@@ -76,6 +76,9 @@ test.each<[string, Buffer, string | undefined]>([
   expect(parts.every((part) => check(part)) && check()).toBe(type === 'text/plain');
 });
 
-test.each([Buffer.from('\ufeffone'), wide('one'), wide('one').swap16()])('a text file stands in its message without its mark: %#', (bytes) => {
-  expect(withTextFile('Read this.', { name: 'a.txt', bytes })).toMatch(/a\.txt"\]\none$/);
-});
+test.each([Buffer.from('\ufeffone'), wide('one'), wide('one').swap16()])(
+  'a text file stands in its message without its mark: %#',
+  (bytes) => {
+    expect(withTextFile('Read this.', { name: 'a.txt', bytes })).toMatch(/a\.txt"\]\none$/);
+  },
+);

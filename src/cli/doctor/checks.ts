@@ -124,8 +124,11 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
 /** The file that the error names, or its settings. */
 function brokenAgent(agentsDir: string, name: string, error: unknown): Finding {
   const message = errorMessage(error);
-  const file = Object.values(IDENTITY_FILES).map((one) => join(agentsDir, name, one)).find((path) => message.includes(path));
-  const mend = file === undefined ? `edit ${agentsDir}/${name}/agent.json` : `correct ${file}, or move it away: no turn is answered until then`;
+  const file = Object.values(IDENTITY_FILES)
+    .map((one) => join(agentsDir, name, one))
+    .find((path) => message.includes(path));
+  const mend =
+    file === undefined ? `edit ${agentsDir}/${name}/agent.json` : `correct ${file}, or move it away: no turn is answered until then`;
   return broken(`Agent ${name}`, message, mend);
 }
 
@@ -203,7 +206,9 @@ async function checkMemory(memoryDir: string): Promise<Finding[]> {
     return broken('Memory', found, mend.join('; ') || 'correct that file, or move it away');
   });
   const more = unreadable.length - named.length;
-  return more === 0 ? named : [...named, broken('Memory', `${more} more files of it cannot be read`, 'mend the ones above, then look again')];
+  return more === 0
+    ? named
+    : [...named, broken('Memory', `${more} more files of it cannot be read`, 'mend the ones above, then look again')];
 }
 
 async function checkRedis(url: string): Promise<Finding[]> {

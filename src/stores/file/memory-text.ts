@@ -251,8 +251,7 @@ async function findMissing(file: FileHandle, size: number, block: Buffer, form: 
   const there = Buffer.alloc((await file.stat()).size);
   await file.read(there, 0, there.length, 0);
   const begun = there.subarray(size);
-  if (begun.length > 0 && wanted.subarray(0, begun.length).equals(begun))
-    return wanted.subarray(begun.length);
+  if (begun.length > 0 && wanted.subarray(0, begun.length).equals(begun)) return wanted.subarray(begun.length);
   return there.includes(block) ? Buffer.alloc(0) : separated(file, there.length, block, form);
 }
 

@@ -137,7 +137,11 @@ test('a file of an agent that no turn can read is named with what to do, and one
   mkdirSync(join(dir, 'default', 'SOUL.md'));
   const soul = join(dir, 'default', 'SOUL.md');
   expect((await checkAgents(dir, {})).at(-1)).toEqual(
-    broken('Agent default', `cannot read ${soul}: it is not a regular file`, `correct ${soul}, or move it away: no turn is answered until then`),
+    broken(
+      'Agent default',
+      `cannot read ${soul}: it is not a regular file`,
+      `correct ${soul}, or move it away: no turn is answered until then`,
+    ),
   );
 });
 

@@ -492,7 +492,12 @@ describe('what comes back', () => {
     ],
     ['UTF-16 with its mark', { 'content-type': 'text/csv' }, Buffer.from('\ufeffcafé', 'utf16le'), /\n\ncafé$/],
     ['UTF-16 of no type', {}, Buffer.from('\ufeffcafé', 'utf16le').swap16(), /\n\ncafé$/],
-    ['UTF-16 by its declaration alone', { 'content-type': 'text/xml' }, Buffer.from('<?xml version="1.0"?><a>é</a>', 'utf16le'), /<a>é<\/a>$/],
+    [
+      'UTF-16 by its declaration alone',
+      { 'content-type': 'text/xml' },
+      Buffer.from('<?xml version="1.0"?><a>é</a>', 'utf16le'),
+      /<a>é<\/a>$/,
+    ],
     ['UTF-16 as the server says', { 'content-type': 'text/plain; charset="UTF-16LE"' }, Buffer.from('café', 'utf16le'), /\n\ncafé$/],
     [
       'a feed in the encoding that it declares',
@@ -518,7 +523,12 @@ describe('what comes back', () => {
       '<meta http-equiv="content-type" content="text/html; charset=utf-16"><p>café</p>',
       /café$/,
     ],
-    ['a page in Shift_JIS', { 'content-type': 'text/html' }, Buffer.concat([Buffer.from('<meta charset="shift_jis"><p>'), Buffer.from('93fa967b', 'hex')]), /日本$/],
+    [
+      'a page in Shift_JIS',
+      { 'content-type': 'text/html' },
+      Buffer.concat([Buffer.from('<meta charset="shift_jis"><p>'), Buffer.from('93fa967b', 'hex')]),
+      /日本$/,
+    ],
     ['an encoding that nobody knows', { 'content-type': 'text/plain; charset=klingon' }, 'é', /é$/],
     ['gzip', { 'content-type': 'text/plain', 'content-encoding': 'gzip' }, gzipSync('packed'), /packed$/],
     ['brotli', { 'content-type': 'text/plain', 'content-encoding': 'br' }, brotliCompressSync('packed'), /packed$/],

@@ -91,7 +91,7 @@ async function* plainChunks(handle: FileHandle, form: TextForm, hasReturns: bool
     // A pair is one end of a line: of it the first stays.
     const units = hasReturns ? plain.filter((byte, at) => byte !== LINE_FEED || (at === 0 ? last : plain[at - 1]) !== RETURN) : plain;
     last = plain.at(-1) ?? last;
-    yield hasReturns ? units.map((byte) => (byte === RETURN ? LINE_FEED : byte)) as Buffer : units as Buffer;
+    yield hasReturns ? (units.map((byte) => (byte === RETURN ? LINE_FEED : byte)) as Buffer) : (units as Buffer);
   }
   const rest = decoder?.decode() ?? '';
   if (rest !== '') yield Buffer.from(rest);
@@ -150,7 +150,9 @@ function withNotes(text: string, excerpt: Excerpt, form: TextForm): string {
   const notes = [
     ...(hidden === 0 ? [] : [`${hidden} characters above are not seen by people: they may be there to deceive`]),
     ...(form.encoding === 'utf-8' ? [] : [`the file is ${describeForm(form)}; edit_file and write_file keep it so`]),
-    ...(isUtf8(excerpt) ? [] : ['some bytes above are not UTF-8 and stand as \ufffd: the file is in another encoding, and edit_file refuses it']),
+    ...(isUtf8(excerpt)
+      ? []
+      : ['some bytes above are not UTF-8 and stand as \ufffd: the file is in another encoding, and edit_file refuses it']),
   ];
   return [text, ...notes.map((note) => `[${note}]`)].join('\n');
 }
