@@ -54,7 +54,7 @@ export interface ModelResponse {
 
 /** Milliseconds for which a provider may be silent before its call is given up. */
 export interface SilenceLimits {
-  /** Until the first byte of an answer. Default: 60,000; for Ollama, and behind a base URL of one's own, all that the call may take. */
+  /** Until the first byte of an answer. Default: 60,000; for Ollama, and behind a base URL that was set, all that the call may take. */
   readonly firstByteMs?: number;
   /** After that, between two bytes. Default: 60,000. */
   readonly betweenBytesMs?: number;

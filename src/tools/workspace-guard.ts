@@ -80,13 +80,13 @@ export async function nearestExisting(path: string): Promise<{ readonly at: stri
 }
 
 /**
- * The one name that looks like the wanted one, which is not among them: people and models write a letter with its accent as one
+ * The one name that looks like the wanted one, of a folder where that one is not: people and models write a letter with its accent as one
  * character, an ordinary blank and a straight quote, and Macs do not (U+202F stands before the PM of a screenshot's name). Undefined where
  * there is none; throws where there are several, with the paths that `show` makes of them.
  */
 export function findNamed(names: readonly string[], wanted: string, show: (name: string) => string): string | undefined {
   const plain = toPlainName(wanted);
-  const same = names.includes(wanted) ? [wanted] : names.filter((name) => toPlainName(name) === plain);
+  const same = names.filter((name) => toPlainName(name) === plain);
   if (same.length < 2) return same[0];
   const listed = same.slice(0, 5).map((name) => escapeUnusual(show(name)));
   const more = same.length > listed.length ? ` and ${same.length - listed.length} more` : '';

@@ -156,12 +156,12 @@ export async function findLookalike(root: string, path: string): Promise<string>
 }
 
 /** Beyond these a name that only looks the same is not looked for. */
-const MOST_NAMES = 20_000;
+const MAX_NAMES = 20_000;
 
 async function readNames(root: string, real: string): Promise<readonly string[]> {
   return opened(root, real, shownPath(relative(root, real) || '.'), constants.O_RDONLY | constants.O_DIRECTORY, async (handle) => {
     const names = await readdir(hasHandlePaths() ? handlePath(handle) : real).finally(() => handle.close());
-    return names.length > MOST_NAMES ? [] : names;
+    return names.length > MAX_NAMES ? [] : names;
   });
 }
 

@@ -9,8 +9,8 @@ import type { Model, ModelFailure, ModelResponse, SilenceLimits, StreamOptions }
 import { createModels, type ProviderOptions } from '../../src/models/providers.js';
 import { request } from './builders.js';
 
-/** For which nothing may take, on the slowest machine. */
-const LONG_MS = 60_000;
+/** So long that no test waits for it. */
+const LONG_MS = 5_000;
 
 let close: () => Promise<void> = async () => {};
 afterEach(() => close());

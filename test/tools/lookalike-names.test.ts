@@ -75,6 +75,11 @@ test('a name that is found is guarded as any other: no link leads out, nothing o
   expect(await run(createWriteFile(), { path: '.git/hook one', content: 'x' })).toMatch(/cannot write/);
   symlinkSync(join(place.workspace, '.git'), join(place.workspace, 'g\u00a0t'));
   expect(await run(createWriteFile(), { path: 'g t/hook one', content: 'x' })).toMatch(/cannot write/);
+  // The name in the call counts too, whatever it is a link to.
+  place.write('store/hook\u00a0two', '');
+  symlinkSync('store', join(place.workspace, '.husky'));
+  expect(await run(createWriteFile(), { path: '.husky/hook two', content: 'x' })).toMatch(/cannot write/);
+  expect(readFileSync(join(place.workspace, 'store', 'hook\u00a0two'), 'utf8')).toBe('');
   expect(readFileSync(join(place.workspace, '.git', 'hook\u00a0one'), 'utf8')).toBe('');
 });
 

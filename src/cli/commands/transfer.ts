@@ -14,6 +14,7 @@ import { errorCode, errorMessage } from '../../platform/errors.js';
 import { decodeText } from '../../records/file-type.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { findConversation, newName } from '../args/find-conversation.js';
+import { findFile } from '../args/values.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
 import { temporalCommand } from '../session/connect.js';
@@ -148,7 +149,7 @@ async function importConversation(frame: CommandFrame, given: string, options: I
     import('../../memory/past-life.js'),
     import('../../stores/open.js'),
   ]);
-  const dir = resolve(config.cwd, given);
+  const dir = await findFile(config.cwd, given);
   const { origin, life: read, facts, problems: unread } = readLayout(await readLayoutFiles(dir));
   const imported = toImported(read);
   if (imported.kind === 'refused') throw new CliError(`cannot import ${dir}: ${imported.reason}`, EXIT.failed);

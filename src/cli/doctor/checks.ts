@@ -132,12 +132,12 @@ function brokenAgent(agentsDir: string, name: string, error: unknown): Finding {
   return broken(`Agent ${name}`, message, mend);
 }
 
-const MOST_USERS = 100;
+const MAX_USERS = 100;
 
-/** What the loader takes, and a model reads as something else; and what it does not take, of the scopes that have a file of their own. */
+/** What the loader takes, and a model reads as something else; and what it does not take, of scopes with a file there. */
 async function checkTexts(agentsDir: string, name: string): Promise<Finding[]> {
   const folder = join(agentsDir, name);
-  const users = (await readdir(join(folder, 'users')).catch(() => [])).filter((file) => file.endsWith('.md')).slice(0, MOST_USERS);
+  const users = (await readdir(join(folder, 'users')).catch(() => [])).filter((file) => file.endsWith('.md')).slice(0, MAX_USERS);
   const read = Object.values(IDENTITY_FILES).map((file) => join(folder, file));
   const findings: Finding[] = [];
   for (const scope of users.map((file) => file.slice(0, -'.md'.length)).filter(isScope)) {
@@ -190,18 +190,25 @@ function checkServers({ id, servers }: LoadedAgent, variables: Environment): Fin
   return [ok(what, `${servers.map(({ name }) => name).join(', ')}; perdura mcp tools ${id} asks them`), ...missing];
 }
 
+/** A secret in it whose characters are lost opens nothing, and its owner says only that it is wrong. */
+export async function checkDotEnv(cwd: string): Promise<Finding[]> {
+  const file = join(cwd, '.env');
+  const found = `${file} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`;
+  return (await isSpoilt(file)) ? [warning('Settings', found, 'save it as UTF-8 with an editor')] : [];
+}
+
 /** The store that the settings ask for. */
 export async function checkStore({ redisUrl, memoryDir }: Config): Promise<Finding[]> {
   if (redisUrl !== undefined) return checkRedis(redisUrl);
   return [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR'), ...(await checkMemory(memoryDir))];
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** A turn that cannot read the memory of its scope is not answered until a person has seen to the file. */
 async function checkMemory(memoryDir: string): Promise<Finding[]> {
   const unreadable = await findUnreadable(memoryDir).catch(() => []);
-  const named = unreadable.slice(0, MOST_NAMED).map((message) => {
+  const named = unreadable.slice(0, MAX_NAMED).map((message) => {
     const [found = message, ...mend] = message.split('; ');
     return broken('Memory', found, mend.join('; ') || 'correct that file, or move it away');
   });

@@ -75,12 +75,12 @@ export function createFileDocuments(dir: string): Documents {
 }
 
 /** Beyond these scopes `findUnreadable` looks no further. */
-const MOST_SCOPES = 1_000;
+const MAX_SCOPES = 1_000;
 
 /** What no turn can read of the memory in words, in whatever scope: the file, why, and what to do. Changes nothing. */
 export async function findUnreadable(dir: string): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const scope of (await namesIn(join(dir, 'agents'))).slice(0, MOST_SCOPES)) {
+  for (const scope of (await namesIn(join(dir, 'agents'))).slice(0, MAX_SCOPES)) {
     const folder = join(dir, 'agents', scope);
     for (const path of [join(folder, 'MEMORY.md'), ...(await historyFiles(folder).catch(() => []))]) {
       const message = await whyUnreadable(path, `${basename(path)} of ${scope}`);

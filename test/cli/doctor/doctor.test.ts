@@ -13,6 +13,7 @@ import {
   checkListedModels,
   checkNode,
   checkAgents,
+  checkDotEnv,
   checkStore,
 } from '../../../src/cli/doctor/checks.js';
 import { checkAuth } from '../../../src/cli/doctor/doctor.js';
@@ -172,6 +173,23 @@ test('a MEMORY.md or HISTORY that no turn can read is named with why and what to
     broken('Memory', `cannot read ${long}: it has ${MAX_MEMORY + 1} bytes, at most ${MAX_MEMORY} are read`, 'shorten it'),
   ]);
   expect(readdirSync(dir, { recursive: true }).sort()).toEqual(before);
+});
+
+test('a .env whose characters are lost is named; one that Windows has written is not', async () => {
+  expect(await checkDotEnv(dir)).toEqual([]);
+  const file = join(dir, '.env');
+  writeFileSync(file, Buffer.from('\ufeffPASSWORD=größer', 'utf16le'));
+  expect(await checkDotEnv(dir)).toEqual([]);
+  for (const bytes of [Buffer.from('PASSWORD=gr\xf6\xdfer', 'latin1'), Buffer.from('PASSWORD=x', 'utf16le')]) {
+    writeFileSync(file, bytes);
+    expect(await checkDotEnv(dir)).toEqual([
+      warning(
+        'Settings',
+        `${file} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`,
+        'save it as UTF-8 with an editor',
+      ),
+    ]);
+  }
 });
 
 test('of many such files only some are named', async () => {
