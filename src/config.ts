@@ -22,6 +22,7 @@ import {
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
+import { decodeText } from './records/file-type.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { secretsInEndpoint, webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
@@ -359,14 +360,13 @@ function isTemporalEntry(entry: [string, string | undefined]): entry is [string,
 function readDotEnv(cwd: string): Environment {
   let text: string;
   try {
-    text = readFileSync(join(cwd, '.env'), 'utf8');
+    text = decodeText(readFileSync(join(cwd, '.env')));
   } catch (cause) {
     const code = errorCode(cause);
     if (code === 'ENOENT' || code === 'EISDIR') return {};
     throw new ConfigError(`cannot read ${join(cwd, '.env')}: ${code ?? String(cause)}; make it readable or remove it`, { cause });
   }
-  // Some editors put a mark before the first line, which would become part of its name.
-  return parseEnv(text.replace(/^\uFEFF/, ''));
+  return parseEnv(text);
 }
 
 function withoutEmpty(env: Environment): Record<string, string | undefined> {

@@ -16,6 +16,7 @@ export type {
   ModelRequest,
   ModelResponse,
   ModelUsage,
+  SilenceLimits,
   StreamOptions,
   TextToolFormat,
   ToolDescription,

@@ -171,6 +171,7 @@ async function runUntil(
                 ...providerSettings(config),
                 custom: { offline: createOfflineModel(), ...extensions.providers },
                 declared: extensions.models,
+                silence: extensions.silence,
               })
             : modelsAnsweredBy(answering, extensions.models),
         tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(extensions.tools ?? [])],

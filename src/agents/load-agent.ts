@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/limits.js';
+import { decodeText } from '../records/file-type.js';
 import { readTenant, qualifiedScope } from '../records/identity.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
@@ -206,7 +207,7 @@ async function readOwn(place: Workspace, agentsDir: string, id: string, name: st
     try {
       if (bytes > mostBytes) throw new AgentConfigError('bad-config', `${file} has ${bytes} bytes; at most ${mostBytes} are read`);
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
-      return new TextDecoder().decode(buffer.subarray(0, bytesRead));
+      return decodeText(buffer.subarray(0, bytesRead));
     } finally {
       await handle.close();
     }

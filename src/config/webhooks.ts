@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { decodeText } from '../records/file-type.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
 import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
 import { TENANT_PATTERN } from '../records/identity.js';
@@ -71,7 +72,7 @@ function rulesIn(file: string, given: Pick<WebhookEndpoint, 'secrets' | 'events'
 function parsed(file: string, refuse: (what: string) => ConfigError): unknown {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = decodeText(readFileSync(file));
   } catch (error) {
     throw refuse(`cannot be read (${errorCode(error) ?? 'failed'})`);
   }

@@ -10,7 +10,7 @@ import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
 import { EMBEDDER_PATTERN, type Embedder } from '../models/embedder.js';
-import type { ModelHook, Model } from '../models/model.js';
+import type { ModelHook, Model, SilenceLimits } from '../models/model.js';
 import { PROVIDERS, type DeclaredModels } from '../models/known-models.js';
 import type { Observer } from '../telemetry/observer.js';
 import { builtinTools } from '../tools/builtin/index.js';
@@ -31,6 +31,8 @@ export interface Extensions {
   readonly providers?: Readonly<Record<string, Model>>;
   /** What models cost and take, by `provider/model` or `provider/*`: of custom providers, and of models that Perdura does not know. */
   readonly models?: DeclaredModels;
+  /** How long a provider may be silent before a call is given up, by the name before the slash; `*` for those that are not named. */
+  readonly silence?: Readonly<Record<string, SilenceLimits>>;
   readonly observers?: readonly Observer[];
   /** What is done to texts before they are remembered and before a model sees them. */
   readonly processors?: Processors;
@@ -57,6 +59,7 @@ const KNOWN = [
   'tools',
   'providers',
   'models',
+  'silence',
   'observers',
   'processors',
   'hooks',
@@ -79,6 +82,11 @@ const declaredModels = z
     }),
   )
   .optional();
+/** None is longer than the longest call (`limits.modelTimeoutMs`). */
+const silenceMs = z.int().min(1).max(86_400_000).optional();
+const silenceSchema = z.object({
+  silence: z.record(z.string(), z.strictObject({ firstByteMs: silenceMs, betweenBytesMs: silenceMs })).optional(),
+});
 const declaredModelsSchema = z.object({ models: declaredModels });
 
 /** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
@@ -145,6 +153,7 @@ export function checkExtensions(given: unknown, from: string): Extensions {
     if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(name))
       refuse(`models: ${JSON.stringify(name)} must be provider/model, or provider/* for all others of a provider`);
   }
+  checkSilence(given['silence'], ['*', ...PROVIDERS.keys(), ...Object.keys(providers ?? {})], refuse);
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${nameKind(agentsDir)}`);
@@ -160,6 +169,13 @@ function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void
   if (typeof embedder === 'string' && EMBEDDER_PATTERN.test(embedder)) return;
   if (isRecord(embedder) && typeof embedder['embed'] === 'function' && typeof embedder['name'] === 'string') return;
   refuse('"embedder" must be "ollama/<model>", "openai/<model>", or an object with a name and a function embed');
+}
+
+function checkSilence(silence: unknown, known: readonly string[], refuse: (what: string) => never): void {
+  const read = silenceSchema.safeParse({ silence });
+  if (!read.success) return refuse(listIssues(read.error.issues).join('; '));
+  const strange = Object.keys(read.data.silence ?? {}).find((name) => !known.includes(name));
+  if (strange !== undefined) refuse(`silence: there is no provider ${JSON.stringify(strange)}; there are: ${known.join(', ')}`);
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {

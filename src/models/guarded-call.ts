@@ -27,7 +27,7 @@ export interface GuardedCall<Event> {
   readonly answer: Answer<Event>;
   /** Default: the platform's. */
   readonly fetch?: typeof fetch;
-  /** A server of the user may read a long prompt for minutes: only the whole call's time bounds the wait for the first byte. */
+  /** A server of the user may read a long prompt for minutes: unless they say otherwise, only the whole call's time bounds that wait. */
   readonly isSlowToBegin?: boolean;
   /** Asks, and gives the events of the answer as they come. */
   readonly ask: (channel: HttpChannel) => AsyncIterable<Event>;
@@ -54,9 +54,9 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   const { provider, request, options, answer } = call;
   const { signal } = options;
   try {
-    const { idleMs, totalMs = TOTAL_MS } = options;
-    const firstMs = call.isSlowToBegin === true && idleMs === undefined ? totalMs : idleMs;
-    return await guarded({ ...options, firstMs, fetch: call.fetch }, async (channel, watchdog) => {
+    const { silence = {}, totalMs = TOTAL_MS, idleMs = silence.betweenBytesMs } = options;
+    const firstMs = options.idleMs ?? silence.firstByteMs ?? (call.isSlowToBegin === true ? totalMs : IDLE_MS);
+    return await guarded({ signal, idleMs, firstMs, totalMs, fetch: call.fetch }, async (channel, watchdog) => {
       await read(call.ask(channel), answer, channel, watchdog);
       return answer.response();
     });

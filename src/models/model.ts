@@ -52,14 +52,24 @@ export interface ModelResponse {
   readonly usage: ModelUsage;
 }
 
+/** Milliseconds for which a provider may be silent before its call is given up. */
+export interface SilenceLimits {
+  /** Until the first byte of an answer. Default: 60,000; for Ollama, and behind a base URL that was set, all that the call may take. */
+  readonly firstByteMs?: number;
+  /** After that, between two bytes. Default: 60,000. */
+  readonly betweenBytesMs?: number;
+}
+
 /** How one call of a model is made. */
 export interface StreamOptions {
   /** Aborting it stops the request; the promise then rejects with ModelInterrupted, which has what was complete by then. */
   readonly signal: AbortSignal;
   /** Given each piece of the answer as it comes. */
   readonly onDelta: (delta: ModelDelta) => void;
-  /** Milliseconds without a byte after which the call is given up; default 60,000. */
+  /** Milliseconds without a byte, the first or a later one, after which the call is given up. Default: as `silence` says. */
   readonly idleMs?: number;
+  /** How long the provider may be silent, as `perdura.config` says. */
+  readonly silence?: SilenceLimits;
   /** Milliseconds for the whole call; default 600,000. */
   readonly totalMs?: number;
 }

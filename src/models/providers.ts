@@ -2,7 +2,7 @@
 import type { Embedder } from './embedder.js';
 import { createAnthropicModel } from './anthropic/client.js';
 import { createGeminiModel } from './gemini/client.js';
-import { type Model, ModelFailure } from './model.js';
+import { type Model, ModelFailure, type SilenceLimits } from './model.js';
 import { createOllamaModel, type OllamaOptions, createOllamaEmbedder } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel, createOpenAIEmbedder } from './openai/client.js';
@@ -18,6 +18,8 @@ export interface ProviderOptions {
   readonly custom?: Readonly<Record<string, Model>>;
   /** What the user says that models cost and take. */
   readonly declared?: DeclaredModels;
+  /** How long a provider may be silent, by the name before the slash; `*` for those that are not named. */
+  readonly silence?: Readonly<Record<string, SilenceLimits>>;
 }
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
@@ -29,7 +31,9 @@ export function createModels(options: ProviderOptions): Models {
     gemini: createGeminiModel(options.gemini ?? {}),
     ollama: createOllamaModel(options.ollama ?? {}),
   };
-  const providers = new Map<string, Model>(Object.entries({ ...builtin, ...options.custom }));
+  const { silence = {} } = options;
+  const all = Object.entries({ ...builtin, ...options.custom });
+  const providers = new Map<string, Model>(all.map(([name, model]) => [name, withSilence(model, silence[name] ?? silence['*'])]));
   const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);
@@ -40,6 +44,18 @@ export function createModels(options: ProviderOptions): Models {
     );
   };
   return Object.assign(choose, { limits: createModelLimits(options.declared) });
+}
+
+/** Whatever else the model can do, it does. */
+function withSilence(model: Model, silence: SilenceLimits | undefined): Model {
+  if (silence === undefined) return model;
+  const stream: Model['stream'] = (request, options) => model.stream(request, { silence, ...options });
+  return new Proxy(model, {
+    get(_, property) {
+      const value: unknown = property === 'stream' ? stream : Reflect.get(model, property);
+      return typeof value === 'function' ? (value.bind(model) as unknown) : value;
+    },
+  });
 }
 
 /** The one that turns texts into vectors, where one is wanted; a name is `ollama/<model>` or `openai/<model>`. */

@@ -1,4 +1,7 @@
-/** What the bytes of a file are, by themselves: not by what its name or its sender says. */
+/**
+ * What the bytes of a file are, by themselves: not by what its name or its sender says. And the text in them, the same everywhere: what
+ * people and servers bring begins with a mark, or is UTF-16, as Windows' Notepad and `>` of its PowerShell write it.
+ */
 import { FILE_MARK } from './message-parts.js';
 
 const STARTS: readonly (readonly [type: string, at: number, bytes: readonly number[]])[] = [
@@ -11,7 +14,7 @@ const STARTS: readonly (readonly [type: string, at: number, bytes: readonly numb
 
 export const TEXT_TYPE = 'text/plain';
 /** What is taken, in words. */
-export const TAKEN_FILES = 'PNG, JPEG, GIF or WebP picture, PDF, or text in UTF-8';
+export const TAKEN_FILES = 'PNG, JPEG, GIF or WebP picture, PDF, or text in UTF-8 or UTF-16';
 
 /** So many bytes tell; of a shorter file all that there are. */
 export const START_BYTES = 12;
@@ -23,12 +26,12 @@ export function detectBinaryType(bytes: Uint8Array): string | undefined {
 
 /** Takes the parts of a file one after the other. Each says whether all so far may be text; the last call, without a part, whether it is. */
 export function createTextCheck(): (part?: Uint8Array) => boolean {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   return (part) => {
-    if (part?.some(isControl) === true) return false;
+    // UTF-8 without its first bytes is none: the first part has the whole mark.
+    decoder ??= new TextDecoder(detectForm(part ?? new Uint8Array()).encoding, { fatal: true });
     try {
-      decoder.decode(part, { stream: part !== undefined });
-      return true;
+      return !CONTROL.test(decoder.decode(part, { stream: part !== undefined }));
     } catch {
       return false;
     }
@@ -44,14 +47,69 @@ export function detectFileType(bytes: Uint8Array): string | undefined {
 }
 
 /** Tab to carriage return are in texts; the others are in what only begins as one. */
-function isControl(byte: number): boolean {
-  return byte < 0x09 || (byte > 0x0d && byte < 0x20);
+const CONTROL = /[\u0000-\u0008\u000e-\u001f]/;
+
+// Bytes to text and back.
+
+/** How a text is in its bytes: what stays when it is written back. */
+export interface TextForm {
+  readonly encoding: 'utf-8' | 'utf-16le' | 'utf-16be';
+  /** Whether a byte order mark stands before it. */
+  readonly hasMark: boolean;
+}
+
+/** By the mark alone: UTF-16 without one is not told from other binary files. */
+export function detectForm(start: Uint8Array): TextForm {
+  const [a, b, c] = start;
+  if (a === 0xff && b === 0xfe) return { encoding: 'utf-16le', hasMark: true };
+  if (a === 0xfe && b === 0xff) return { encoding: 'utf-16be', hasMark: true };
+  return { encoding: 'utf-8', hasMark: a === 0xef && b === 0xbb && c === 0xbf };
+}
+
+/** Without its mark. Bytes that are no text become U+FFFD: for what is read only, and never written back. */
+export function decodeText(bytes: Uint8Array): string {
+  return new TextDecoder(detectForm(bytes).encoding).decode(bytes);
+}
+
+/** Undefined where it could not be written back byte for byte. */
+export function decodeExactly(bytes: Uint8Array): { readonly text: string; readonly form: TextForm } | undefined {
+  const form = detectForm(bytes);
+  try {
+    return { text: new TextDecoder(form.encoding, { fatal: true }).decode(bytes), form };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The other way round. */
+export function encodeText(text: string, { encoding, hasMark }: TextForm): Uint8Array {
+  const whole = hasMark ? `\ufeff${text}` : text;
+  if (encoding === 'utf-8') return new TextEncoder().encode(whole);
+  const view = new DataView(new ArrayBuffer(whole.length * 2));
+  for (let at = 0; at < whole.length; at++) view.setUint16(at * 2, whole.charCodeAt(at), encoding === 'utf-16le');
+  return new Uint8Array(view.buffer);
+}
+
+/** Of a text that was decoded elsewhere. */
+export function withoutMark(text: string): string {
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
+}
+
+/** Whether these bytes, the first of a file or all of it, are in no text file: such have no NUL. */
+export function isBinary(start: Uint8Array): boolean {
+  return detectForm(start).encoding === 'utf-8' ? start.includes(0) : decodeText(start).includes('\0');
+}
+
+/** For people; nothing to say of UTF-8 without a mark. */
+export function describeForm({ encoding, hasMark }: TextForm): string | undefined {
+  if (encoding === 'utf-8') return hasMark ? 'UTF-8 with a byte order mark' : undefined;
+  return `UTF-16 (${encoding === 'utf-16le' ? 'little' : 'big'} endian)`;
 }
 
 /** A text file stands in the text of its message: models read it there, and searches, memory and estimates see what it is. */
 export function withTextFile(text: string, { name, bytes }: { readonly name?: string | undefined; readonly bytes: Uint8Array }): string {
   const called = name === undefined ? '' : ` ${JSON.stringify(name.slice(0, MAX_NAME))}`;
-  return `${text}${FILE_MARK}${called}]\n${new TextDecoder().decode(bytes)}`;
+  return `${text}${FILE_MARK}${called}]\n${decodeText(bytes)}`;
 }
 
 const MAX_NAME = 200;

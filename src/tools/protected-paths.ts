@@ -5,6 +5,7 @@
  */
 import { lstat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import { withoutMark } from '../records/file-type.js';
 import { isInside, onOneLine, WriteRefused } from './workspace-guard.js';
 import { isRecord } from '../platform/json.js';
 
@@ -50,7 +51,7 @@ const ASK = 'Tell the person what you wanted to write and why; they can do it.';
 /** Sorted pairs of all that npm and hook managers run; undefined where the text is no JSON object. */
 function readScripts(text: string): readonly (readonly [string, string])[] | undefined {
   try {
-    const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
+    const parsed: unknown = JSON.parse(withoutMark(text));
     if (!isRecord(parsed)) return undefined;
     return Object.entries(parsed)
       .filter(([field]) => RUN_BY_OTHERS.includes(field))

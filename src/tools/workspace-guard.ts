@@ -79,6 +79,36 @@ export async function nearestExisting(path: string): Promise<{ readonly at: stri
   }
 }
 
+/**
+ * The one name that looks like the wanted one, of a folder where that one is not: people and models write a letter with its accent as one
+ * character, an ordinary blank and a straight quote, and Macs do not (U+202F stands before the PM of a screenshot's name). Undefined where
+ * there is none; throws where there are several, with the paths that `show` makes of them.
+ */
+export function findNamed(names: readonly string[], wanted: string, show: (name: string) => string): string | undefined {
+  const plain = toPlainName(wanted);
+  const same = names.filter((name) => toPlainName(name) === plain);
+  if (same.length < 2) return same[0];
+  const listed = same.slice(0, 5).map((name) => escapeUnusual(show(name)));
+  const more = same.length > listed.length ? ` and ${same.length - listed.length} more` : '';
+  throw new PathRefused(
+    'bad-path',
+    `cannot use ${shownPath(wanted)}: ${same.length} names look like it, ${listed.join(', ')}${more}. Give one exactly, with the characters behind \\u.`,
+  );
+}
+
+function toPlainName(name: string): string {
+  return name
+    .normalize('NFC')
+    .replace(/\p{Zs}/gu, ' ')
+    .replace(/[\u2018\u2019\u201b\u02bc]/g, "'")
+    .replace(/[\u201c\u201d\u201f]/g, '"');
+}
+
+/** As a JSON string: how names differ that look the same. */
+function escapeUnusual(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 export function refuseUnlessRegular(path: string, found: BigIntStats, verb: 'read' | 'write' = 'read'): void {
   if (found.isFile()) return;
   if (found.isDirectory()) throw new PathRefused('not-a-file', `cannot ${verb} ${path}: it is a folder. List it with list_files.`);

@@ -19,8 +19,9 @@
  */
 import { constants } from 'node:fs';
 import { lstat, readdir, realpath, type FileHandle } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import {
+  findNamed,
   handlePath,
   hasHandlePaths,
   isInside,
@@ -103,7 +104,7 @@ async function realPlace(place: string): Promise<string> {
 
 async function resolveInside(root: string, path: string): Promise<string> {
   refuseMalformed(path);
-  const target = isAbsolute(path) ? resolve(path) : resolve(root, path);
+  const target = await findLookalike(root, isAbsolute(path) ? resolve(path) : resolve(root, path));
   const real = await realpath(target).catch(async (error: unknown) => {
     // `link/x` must sound the same whether or not x is there, so the nearest parent that exists decides first
     // (tools/refusal-reveals-nothing).
@@ -123,7 +124,7 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
       `cannot write ${shownPath(path)}: that names a folder. Give the path of a file; its folders are made.`,
     );
   }
-  const target = isAbsolute(path) ? resolve(path) : resolve(root, path);
+  const target = await findLookalike(root, isAbsolute(path) ? resolve(path) : resolve(root, path));
   const real = await realpath(target).catch(async (error: unknown) => {
     const { real: above, at } = await nearestExisting(target);
     if (!isInside(root, above)) throw outside(path);
@@ -135,6 +136,33 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
   if (isInside(root, target)) refuseProtected(root, target, protectedPlaces);
   refuseProtected(root, real, protectedPlaces);
   return real;
+}
+
+/**
+ * The path as its names stand in their folders, where one of them is not there as it is written and another looks the same
+ * (`findNamed`). It is looked for inside the root alone; what is found is resolved and judged as any other path.
+ */
+export async function findLookalike(root: string, path: string): Promise<string> {
+  for (let found = path; ;) {
+    const { at, real } = await nearestExisting(found);
+    const [name = '', ...below] = relative(at, found).split(sep);
+    if (name === '' || !isInside(root, real)) return found;
+    const names = await readNames(root, real).catch(() => []);
+    const same = findNamed(names, name, (one) => relative(root, join(real, one)));
+    // One that is there and cannot be reached is another matter.
+    if (same === undefined || same === name) return found;
+    found = join(at, same, ...below);
+  }
+}
+
+/** Beyond these a name that only looks the same is not looked for. */
+const MAX_NAMES = 20_000;
+
+async function readNames(root: string, real: string): Promise<readonly string[]> {
+  return opened(root, real, shownPath(relative(root, real) || '.'), constants.O_RDONLY | constants.O_DIRECTORY, async (handle) => {
+    const names = await readdir(hasHandlePaths() ? handlePath(handle) : real).finally(() => handle.close());
+    return names.length > MAX_NAMES ? [] : names;
+  });
 }
 
 async function openFile(root: string, real: string): Promise<OpenedFile> {

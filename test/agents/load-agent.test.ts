@@ -94,6 +94,19 @@ describe('an agent', () => {
     expect(await loadAgent(agents, 'ada')).toMatchObject({ config, system: 'You are Ada.' });
   });
 
+  it('reads what Windows’ editors and shells write: a mark, and UTF-16', async () => {
+    // A UTF-16 AGENTS.md ended every run of another agent (mpfaffenberger/code_puppy#778).
+    const wide = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
+    write('ada', '{}');
+    writeFileSync(join(agents, 'ada', 'agent.json'), wide('{"name":"Größe"}'));
+    writeFileSync(join(agents, 'ada', 'SOUL.md'), wide('You are 大きい.'));
+    writeFileSync(join(agents, 'ada', 'AGENTS.md'), wide('Be brief.').swap16());
+    writeFileSync(join(agents, 'ada', 'mcp.json'), wide('{"mcpServers":{"x":{"command":"touch"}}}'));
+    const { config, system, servers } = await loadAgent(agents, 'ada');
+    expect([config.name, system]).toEqual(['Größe', 'You are 大きい.\n\n# Agents\n\nBe brief.']);
+    expect(servers.map(({ name }) => name)).toEqual(['x']);
+  });
+
   it('changes its hash with its config, its soul and its id, and with nothing else', async () => {
     const hashes = new Map<string, string>();
     for (const [id, config, soul] of [

@@ -38,7 +38,7 @@ export const ARROWS: readonly Row[] = [
   ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
   { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },
   { place: 'config/', may: ['records/', 'platform/errors.ts', 'platform/known-secrets.ts'] },
-  { place: 'config.ts', may: ['config/', 'platform/'] },
+  { place: 'config.ts', may: ['config/', 'platform/', 'records/file-type.ts'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.
   { place: 'search/', may: [], packages: ['snowball-stemmers', 'stopword', 'node:timers/promises'] },

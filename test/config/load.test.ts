@@ -125,6 +125,11 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
   ]);
 });
 
+test.each(['utf8', 'utf16le'] as const)('a .env in %s that begins with a mark loses no line', (encoding) => {
+  writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffREDIS_URL=redis://one\r\nPERDURA_MODEL=a/größe\r\n', encoding));
+  expect(loadConfig({}, cwd)).toMatchObject({ redisUrl: 'redis://one', model: 'a/größe' });
+});
+
 test('TEMPORAL_* go to envconfig, also from .env, and nothing else does', async () => {
   writeFileSync(join(cwd, '.env'), 'TEMPORAL_NAMESPACE=agents\nSECRET=1\n');
   const config = loadConfig({ TEMPORAL_ADDRESS: 'temporal.example:7233', OTHER: 'x' }, cwd);
@@ -191,6 +196,7 @@ describe('webhooks', () => {
       { scope: 'quiet', url: null },
       { tenant: 'acme', url: 'http://10.0.0.7/in', secret: older, events: ['turn.failed'] },
     ];
+    expect(withRules(`\ufeff${JSON.stringify(rules)}`, all)).toEqual(withRules(rules, all));
     expect(withRules(rules, all)).toEqual([
       { scope: 'quiet', url: null, secrets: [secret, older], events },
       { tenant: 'acme', url: 'http://10.0.0.7/in', secrets: [older], events: ['turn.failed'] },

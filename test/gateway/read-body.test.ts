@@ -82,6 +82,16 @@ test('JSON is read without half characters, and with all others as they were sen
   fc.assert(fc.property(halves, (text) => expect(read(JSON.stringify(text))).toBe(text.toWellFormed())));
 });
 
+test('JSON that begins with a mark is JSON, in UTF-16 too', () => {
+  for (const encoding of ['utf8', 'utf16le'] as const) {
+    const bytes = new Uint8Array(Buffer.from('\ufeff{"a":"größer \\ud83d"}', encoding));
+    expect(JSON.parse(Buffer.from(plainJson(bytes)).toString())).toEqual({ a: 'größer \ufffd' });
+  }
+  const plain = new Uint8Array(Buffer.from('{"a":1}'));
+  expect(Buffer.from(plainJson(new Uint8Array(Buffer.from('\ufeff{"a":1}')))).toString()).toBe('{"a":1}');
+  expect(plainJson(plain)).toBe(plain);
+});
+
 test('JSON may be 128 levels deep; brackets in texts are none', () => {
   const deep = (levels: number): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from('['.repeat(levels) + ']'.repeat(levels)));
   expect(plainJson(deep(128))).toHaveLength(256);

@@ -45,7 +45,7 @@ const REFUSED: readonly (readonly [what: string, files: Files, message: RegExp])
   [
     'a slip',
     { 'perdura.config.mjs': 'export default { tool: [] };' },
-    /there is no option "tool"; there are: tools, providers, models, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
+    /there is no option "tool"; there are: tools, providers, models, silence, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
   ],
   [
     'reducers',

@@ -137,7 +137,7 @@ describe('read_file', () => {
     expect(await run(readFile, { path: 'image.png' })).toBe(
       '[image.png is a binary file of 12 bytes and not shown; it begins with the bytes 89504e470d0a1a0a0000000d]',
     );
-    expect(await run(readFile, { path: 'latin1.txt' })).toBe('caf\ufffd \ufffd');
+    expect(await run(readFile, { path: 'latin1.txt' })).toMatch(/^caf\ufffd \ufffd\n\[some bytes above are not UTF-8/);
     expect(await run(readFile, { path: 'empty.txt' })).toBe('[the file is empty]');
     expect(await run(readFile, { path: 'marked.txt' })).toBe('marked');
   });

@@ -1,6 +1,7 @@
 /** An agent that cannot be used fails the turn, says why and where, and is read again for the next one. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { MAX_MEMORY } from '../../src/stores/store.js';
 import { text } from '../support/provider-apis/reply.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
@@ -73,6 +74,31 @@ test('an agent whose files leave no room for a message fails the turn with their
   expect(stage.requests(id)).toHaveLength(0);
   await writeFile(soul, 'You are kind.');
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
+});
+
+test.each<[string, (file: string) => Promise<void>, RegExp]>([
+  ['in another encoding', (file) => writeFile(file, Buffer.from('Gr\xf6\xdfe', 'latin1')), /it is not UTF-8; save it as UTF-8/],
+  ['that is too long', (file) => writeFile(file, 'x'.repeat(MAX_MEMORY + 1)), /at most \d+ are read; shorten it/],
+  ['that is a folder', (file) => mkdir(file).then(() => undefined), /it is no regular file; put the file itself there/],
+])('a MEMORY.md %s fails the turn with what to do, and once it is mended the next one is answered', async (what, spoil, words) => {
+  const id = world.id();
+  const agent = `memory-${what.replaceAll(' ', '-')}`;
+  await writeAgent(agent, '{}');
+  const folder = join(world.dir, 'memory', 'agents', agent);
+  await mkdir(folder, { recursive: true });
+  await spoil(join(folder, 'MEMORY.md'));
+  await world.client.start(id, { agent });
+  for (const turn of [1, 2]) {
+    const { stopReason, error } = await world.client.send(id, say(id, `hi ${turn}`));
+    expect([stopReason, error?.type]).toEqual(['failed', 'bad-memory']);
+    expect(error?.message).toMatch(words);
+  }
+  expect(stage.requests(id)).toHaveLength(0);
+  await rm(join(folder, 'MEMORY.md'), { recursive: true });
+  await writeFile(join(folder, 'MEMORY.md'), Buffer.from('\ufeff- The person likes größere cups.', 'utf16le'));
+  expect(await world.client.send(id, say(id, 'hello'))).toMatchObject({ stopReason: 'end' });
+  expect(JSON.stringify(stage.requests(id).at(-1)?.system)).toContain('> - The person likes größere cups.');
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
 });
 
 test('an agent that is taken away and brought back between turns loses no message', async () => {

@@ -1,12 +1,13 @@
 /** Values of arguments: times, amounts, turns, JSON, and words that were mistyped. */
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { text as allOf } from 'node:stream/consumers';
+import { resolve, sep } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Surroundings } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
+import { readAll } from '../terminal/input.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
+import { decodeText } from '../../records/file-type.js';
 import { turnId } from '../../records/identity.js';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 
@@ -71,7 +72,7 @@ export type Sources = Pick<Surroundings, 'input' | 'cwd'>;
 
 /** A text that a person gives to a command: as it is, or `-` for stdin. */
 export function readText({ input }: Pick<Sources, 'input'>, given: string): Promise<string> {
-  return given === '-' ? allOf(input) : Promise.resolve(given);
+  return given === '-' ? readAll(input) : Promise.resolve(given);
 }
 
 /** JSON that a person gives to a command: as it is, `@file`, or `-` for stdin. */
@@ -92,10 +93,16 @@ export async function readJsonObject(sources: Sources, option: string, given: st
 
 async function readGiven({ cwd }: Sources, option: string, path: string): Promise<string> {
   try {
-    return await readFile(resolve(cwd, path), 'utf8');
+    return decodeText(await readFile(await findFile(cwd, path)));
   } catch (cause) {
     throw new CliError(`cannot read ${path} for ${option}: ${errorMessage(cause)}`, EXIT.usage, { cause });
   }
+}
+
+/** Where a file is that a person names, though its name is written in other characters that look the same. */
+export async function findFile(cwd: string, path: string): Promise<string> {
+  const { findLookalike } = await import('../../tools/workspace.js');
+  return findLookalike(sep, resolve(cwd, path));
 }
 
 /** Which known word a mistyped one was meant to be. */

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { text as allOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerAgain, queueLine, resetNow } from './chat-actions.js';
 import { readChatLine, explainRefusal, type ChatControls } from './chat-commands.js';
@@ -10,12 +9,13 @@ import type { ChatSession } from './chat-session.js';
 import type { Input, Signals } from '../session/context.js';
 import { answerExitCode, endProblems, withProgress } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { onInterrupt, readPipedInput } from '../terminal/input.js';
+import { onInterrupt, readAll, readPipedInput } from '../terminal/input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { wholeAnswer } from '../../client/reading.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { readMessage } from '../../conversation/protocol/message.js';
 import { errorMessage } from '../../platform/errors.js';
+import { withoutMark } from '../../records/file-type.js';
 import { turnNumber } from '../../records/identity.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */
@@ -90,7 +90,7 @@ export async function chatInLines(
     if (options.firstMessage !== undefined) await say(options.firstMessage);
     for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
       if (signal.aborted) break;
-      const line = readChatLine(text);
+      const line = readChatLine(withoutMark(text));
       if (line.kind === 'message') await say(line.text);
       else if (line.kind === 'unknown-command' || line.kind === 'stray-words') throw new CliError(explainRefusal(line), EXIT.usage);
       else if (line.kind === 'command') await line.command.run(controls, line.argument);
@@ -177,7 +177,7 @@ function streamEvents({ client, output, id }: ChatSession, messageId: string, si
 
 /** The words given, then what was piped in, as in `perdura -p "what is this?" < file`. Refused before a conversation is started for it. */
 export async function readOneMessage(input: Input, message: string | undefined): Promise<string> {
-  const given = message === undefined ? await allOf(input) : [message, await readPipedInput(input)].filter(Boolean).join('\n\n');
+  const given = message === undefined ? await readAll(input) : [message, await readPipedInput(input)].filter(Boolean).join('\n\n');
   if (given.trim() === '') throw new CliError('-p needs a message, as its value or on stdin', EXIT.usage);
   const text = given.trim();
   const checked = readMessage(text);

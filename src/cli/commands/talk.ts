@@ -1,7 +1,7 @@
 /** Conversations begin and are spoken to: at a terminal, from a script, or from another terminal. */
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Delivery, Enqueued, Message, StartOptions } from '../../conversation/protocol/contract.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -11,6 +11,7 @@ import {
   parseAmount,
   parseDuration,
   parseTokens,
+  findFile,
   readJson,
   readJsonObject,
   readText,
@@ -159,18 +160,18 @@ interface AttachedFile {
 }
 
 /** Before a server is reached: a file that is not there is reported at once. */
-async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
+export async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
   if (files.length === 0) return [];
   const { MAX_ATTACHMENT_BYTES } = await import('../../client/uploads.js');
   return Promise.all(
     files.map(async (file) => {
-      const path = resolve(cwd, file);
       try {
+        const path = await findFile(cwd, file);
         if ((await stat(path)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
         const bytes = await readFile(path);
         const type = detectFileType(bytes);
         if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
-        return { name: basename(file), type, bytes };
+        return { name: basename(path), type, bytes };
       } catch (error) {
         throw new CliError(`cannot attach ${file}: ${errorMessage(error)}`, EXIT.usage);
       }

@@ -6,6 +6,7 @@ import type { Config } from '../../config.js';
 import { hashOf, idOf, isExpired, newToken, parseAuthFile, readAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
 import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Role } from '../../gateway/access/principal.js';
 import { errorMessage } from '../../platform/errors.js';
+import { decodeText } from '../../records/file-type.js';
 import { parseMoment } from '../../records/time.js';
 import { withLock } from '../lock.js';
 import type { Answer, CommandRow } from '../session/command.js';
@@ -142,7 +143,7 @@ async function change(path: string, to: (tokens: readonly TokenInFile[]) => read
   await withLock(`${path}.lock`, async () => {
     // A link to the file stays one.
     const file = await realpath(path).catch(() => path);
-    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const text = await readFile(file).then(decodeText, (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '{}';
       throw new CliError(`cannot read ${path}, which PERDURA_AUTH names: ${errorMessage(error)}`, EXIT.usage, { cause: error });
     });

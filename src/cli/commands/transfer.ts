@@ -11,8 +11,10 @@ import type { PastLife } from '../../memory/past-life.js';
 import type { ImportedFact, LayoutFile } from '../../memory/seed-layout/layout.js';
 import { toTraces } from '../../memory/traces.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
+import { decodeText } from '../../records/file-type.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { findConversation, newName } from '../args/find-conversation.js';
+import { findFile } from '../args/values.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
 import { temporalCommand } from '../session/connect.js';
@@ -147,7 +149,7 @@ async function importConversation(frame: CommandFrame, given: string, options: I
     import('../../memory/past-life.js'),
     import('../../stores/open.js'),
   ]);
-  const dir = resolve(config.cwd, given);
+  const dir = await findFile(config.cwd, given);
   const { origin, life: read, facts, problems: unread } = readLayout(await readLayoutFiles(dir));
   const imported = toImported(read);
   if (imported.kind === 'refused') throw new CliError(`cannot import ${dir}: ${imported.reason}`, EXIT.failed);
@@ -298,7 +300,7 @@ async function readBounded(path: string): Promise<string | undefined> {
     const found = await file.stat();
     if (!found.isFile()) throw new CliError(`cannot read ${path}: it is no file`, EXIT.usage);
     if (found.size > MAX_FILE) throw new CliError(`cannot read ${path}: ${found.size} bytes, at most ${MAX_FILE} are read`, EXIT.usage);
-    return await file.readFile('utf8');
+    return decodeText(await file.readFile());
   } finally {
     await file.close();
   }

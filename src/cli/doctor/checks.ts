@@ -1,9 +1,12 @@
 /** What the doctor looks at beside Temporal: Node, the folders and their disks, the agents, the store, the provider. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
+import { IDENTITY_FILES } from '../../agents/system-prompt.js';
 import { needsStandIn, providerSettings, readSetting, type Config, type Environment, type SettingInUse } from '../../config.js';
+import { isScope } from '../../conversation/protocol/limits.js';
+import { decodeExactly, isBinary } from '../../records/file-type.js';
 import { readCircuits } from '../../models/circuit-breaker.js';
 import { PROVIDERS, splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
@@ -20,6 +23,7 @@ import {
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
+import { findUnreadable } from '../../stores/file/documents.js';
 import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
@@ -100,8 +104,9 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
       if (config) failed.push(...checkListedModels(agent, config));
       if (agent.unread.length > 0)
         failed.push(warning(`Agent ${name}`, describeUnread(agent.unread), 'move what it says to USER.md or AGENTS.md'));
+      failed.push(...(await checkTexts(agentsDir, name)));
     } catch (error) {
-      failed.push(broken(`Agent ${name}`, errorMessage(error), `edit ${agentsDir}/${name}/agent.json`));
+      failed.push(brokenAgent(agentsDir, name, error));
     }
   }
   if (good.length === 0 && failed.length === 0) {
@@ -114,6 +119,45 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
     ? []
     : [warning('Agents', 'there is none called default', 'name one with --agent, or create it')];
   return [...found, ...noDefault, ...failed, ...servers];
+}
+
+/** The file that the error names, or its settings. */
+function brokenAgent(agentsDir: string, name: string, error: unknown): Finding {
+  const message = errorMessage(error);
+  const file = Object.values(IDENTITY_FILES)
+    .map((one) => join(agentsDir, name, one))
+    .find((path) => message.includes(path));
+  const mend =
+    file === undefined ? `edit ${agentsDir}/${name}/agent.json` : `correct ${file}, or move it away: no turn is answered until then`;
+  return broken(`Agent ${name}`, message, mend);
+}
+
+const MAX_USERS = 100;
+
+/** What the loader takes, and a model reads as something else; and what it does not take, of scopes with a file there. */
+async function checkTexts(agentsDir: string, name: string): Promise<Finding[]> {
+  const folder = join(agentsDir, name);
+  const users = (await readdir(join(folder, 'users')).catch(() => [])).filter((file) => file.endsWith('.md')).slice(0, MAX_USERS);
+  const read = Object.values(IDENTITY_FILES).map((file) => join(folder, file));
+  const findings: Finding[] = [];
+  for (const scope of users.map((file) => file.slice(0, -'.md'.length)).filter(isScope)) {
+    const file = join(folder, 'users', `${scope}.md`);
+    await loadAgent(agentsDir, name, scope).then(
+      () => read.push(file),
+      (error: unknown) => findings.push(broken(`Agent ${name}`, errorMessage(error), `correct ${file}, or move it away`)),
+    );
+  }
+  for (const file of read) {
+    const found = `${file} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`;
+    if (await isSpoilt(file)) findings.push(warning(`Agent ${name}`, found, 'save it as UTF-8 with an editor'));
+  }
+  return findings;
+}
+
+/** Whether bytes in it are no text. What cannot be read at all the loader says. */
+async function isSpoilt(file: string): Promise<boolean> {
+  const bytes = await readFile(file).catch(() => undefined);
+  return bytes !== undefined && (isBinary(bytes) || decodeExactly(bytes) === undefined);
 }
 
 /** A model that falls over to one without a key falls into nothing, on the day on which it is needed. */
@@ -146,9 +190,32 @@ function checkServers({ id, servers }: LoadedAgent, variables: Environment): Fin
   return [ok(what, `${servers.map(({ name }) => name).join(', ')}; perdura mcp tools ${id} asks them`), ...missing];
 }
 
+/** A secret in it whose characters are lost opens nothing, and its owner says only that it is wrong. */
+export async function checkDotEnv(cwd: string): Promise<Finding[]> {
+  const file = join(cwd, '.env');
+  const found = `${file} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`;
+  return (await isSpoilt(file)) ? [warning('Settings', found, 'save it as UTF-8 with an editor')] : [];
+}
+
 /** The store that the settings ask for. */
 export async function checkStore({ redisUrl, memoryDir }: Config): Promise<Finding[]> {
-  return redisUrl === undefined ? [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR')] : checkRedis(redisUrl);
+  if (redisUrl !== undefined) return checkRedis(redisUrl);
+  return [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR'), ...(await checkMemory(memoryDir))];
+}
+
+const MAX_NAMED = 10;
+
+/** A turn that cannot read the memory of its scope is not answered until a person has seen to the file. */
+async function checkMemory(memoryDir: string): Promise<Finding[]> {
+  const unreadable = await findUnreadable(memoryDir).catch(() => []);
+  const named = unreadable.slice(0, MAX_NAMED).map((message) => {
+    const [found = message, ...mend] = message.split('; ');
+    return broken('Memory', found, mend.join('; ') || 'correct that file, or move it away');
+  });
+  const more = unreadable.length - named.length;
+  return more === 0
+    ? named
+    : [...named, broken('Memory', `${more} more files of it cannot be read`, 'mend the ones above, then look again')];
 }
 
 async function checkRedis(url: string): Promise<Finding[]> {

@@ -4,6 +4,7 @@ import {
   checkAgents,
   checkCircuits,
   checkDisk,
+  checkDotEnv,
   checkFolder,
   checkNode,
   checkProvider,
@@ -34,7 +35,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
   const config = load();
   // Alone, since it measures time.
   const server = await checkServer(config);
-  const [store, provider, auth, agents, waiting, workspace, disk] = await Promise.all([
+  const [store, provider, auth, agents, waiting, workspace, disk, dotEnv] = await Promise.all([
     checkStore(config),
     checkProvider(config),
     checkAuth(config),
@@ -42,6 +43,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
     checkWaitingTools(config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
+    checkDotEnv(config.cwd),
   ]);
   const found: Report = {
     findings: [
@@ -50,6 +52,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
       ...store,
       provider,
       ...checkSettingPackages(config),
+      ...dotEnv,
       ...auth,
       ...checkCircuits(config.cwd, Date.now()),
       ...agents,
@@ -140,19 +143,21 @@ export function findingsHere(config: Config): Promise<readonly Finding[]> {
 }
 
 async function look(config: Config): Promise<readonly Finding[]> {
-  const [server, store, agents, waiting, workspace, disk] = await Promise.all([
+  const [server, store, agents, waiting, workspace, disk, dotEnv] = await Promise.all([
     checkServer(config, { measures: false }),
     checkStore(config),
     checkAgents(agentsFolder(config), variablesOf(config), config),
     checkWaitingTools(config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
+    checkDotEnv(config.cwd),
   ]);
   const all = [
     checkNode(process.versions.node),
     ...server,
     ...store,
     ...checkSettingPackages(config),
+    ...dotEnv,
     ...checkCircuits(config.cwd, Date.now()),
     ...agents,
     ...waiting,

@@ -1,7 +1,8 @@
 /** What comes from the person: answers to questions, Ctrl+C, and what is piped in. */
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { Input, Signals, Surroundings } from '../session/context.js';
+import { decodeText } from '../../records/file-type.js';
 
 export type Person = Pick<Surroundings, 'input' | 'stderr'>;
 
@@ -69,6 +70,11 @@ export function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): Promis
   });
 }
 
+/** All that comes, as text. */
+export async function readAll(input: Readable): Promise<string> {
+  return decodeText(await buffer(input));
+}
+
 /**
  * What was piped in beside a message that was already given: nothing at a terminal, and nothing when a pipe stays open
  * but silent for three seconds, as some programs that call us leave it.
@@ -83,7 +89,7 @@ export async function readPipedInput(input: Input, patience = 3000): Promise<str
     };
     input.once('readable', speaks).once('end', speaks).once('error', speaks);
   });
-  if (!isSilent) return text(input);
+  if (!isSilent) return readAll(input);
   input.destroy();
   return '';
 }

@@ -17,6 +17,7 @@ import { readTrust, rememberTrust } from './folder-trust.js';
 import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { errorMessage } from '../../platform/errors.js';
+import { decodeText } from '../../records/file-type.js';
 import type { ApprovalRule } from '../../tools/approval-rules.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 
@@ -109,14 +110,14 @@ async function readOwnFile(file: string, attempt: string): Promise<string> {
     );
   }
   if (!found.isFile()) throw new CliError(`${attempt}: it is no file of its own but a link or a folder; edit it by hand`, EXIT.failed);
-  return readFile(file, 'utf8');
+  return decodeText(await readFile(file));
 }
 
 /** The rest stays as it was written; only blanks may differ. */
 function withRule(text: string, rule: ApprovalRule, attempt: string): string {
   let config: unknown;
   try {
-    config = JSON.parse(text.replace(/^\uFEFF/, ''));
+    config = JSON.parse(text);
   } catch (error) {
     throw new CliError(`${attempt}: it is no JSON (${errorMessage(error)})`, EXIT.failed);
   }

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { ConfigError, findUserConfig, isTakenUnasked, shownSetting, variablesOfFolder, type Environment } from '../../config.js';
+import { decodeText } from '../../records/file-type.js';
 
 export interface FolderItem {
   /** `.env ANTHROPIC_BASE_URL`, `perdura.config.ts`, `agents/default/mcp.json`. */
@@ -38,8 +39,8 @@ export function folderContents(folder: string, env: Environment): readonly Folde
   if (config !== undefined && isFile(config)) {
     const content = readFileSync(config);
     add(config, `code that runs in every command that needs it and in the worker, ${content.length} bytes`, content);
-    texts.push(content.toString('utf8'));
-    follow(config, content.toString('utf8'));
+    texts.push(decodeText(content));
+    follow(config, decodeText(content));
   }
   for (const dir of agentFolders) {
     for (const agent of foldersIn(dir)) {
@@ -105,7 +106,7 @@ function createGathering(folder: string, variables: Readonly<Record<string, stri
     if (files.has(path)) return;
     const content = readFileSync(path);
     add(path, `named by ${relative(folder, by)}, ${content.length} bytes`, content);
-    if (content.length < MAX_FOLLOWED) follow(path, content.toString('utf8'));
+    if (content.length < MAX_FOLLOWED) follow(path, decodeText(content));
   };
   const follow = (file: string, text: string): void => {
     for (const named of filesNamedIn(text, [dirname(file), folder], folder)) {
@@ -251,9 +252,9 @@ function foldersIn(dir: string): string[] {
   }
 }
 
-/** Decoded as the agents' loader does, which takes no notice of a byte order mark: what it understands must be understood here too. */
+/** Decoded as the agents' loader does: what it understands must be understood here too. */
 function readText(file: string): string | undefined {
-  return isFile(file) ? new TextDecoder().decode(readFileSync(file)) : undefined;
+  return isFile(file) ? decodeText(readFileSync(file)) : undefined;
 }
 
 /** A pipe of that name would keep us waiting for a writer. */

@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ROLES, SCOPES_PATTERN, TENANT_PATTERN } from './principal.js';
 import { errorMessage } from '../../platform/errors.js';
+import { decodeText } from '../../records/file-type.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
 const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
@@ -115,12 +116,12 @@ const MAX_BYTES = 8 * 1024 * 1024;
 
 /** Throws in words: the file, the field, and what it must be. */
 export async function readAuthFile(path: string): Promise<AuthFile> {
-  const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
     const hint = cause.code === 'ENOENT' ? '`perdura admin token create` makes it' : 'make it readable';
     throw new Error(`cannot read ${path}, which PERDURA_AUTH names: ${cause.code ?? cause.message}; ${hint}`, { cause });
   });
-  if (text.length > MAX_BYTES) throw new Error(`${path}, which PERDURA_AUTH names, has more than ${MAX_BYTES} bytes`);
-  return parseAuthFile(text, path);
+  if (bytes.length > MAX_BYTES) throw new Error(`${path}, which PERDURA_AUTH names, has more than ${MAX_BYTES} bytes`);
+  return parseAuthFile(decodeText(bytes), path);
 }
 
 export function parseAuthFile(text: string, path: string): AuthFile {

@@ -10,6 +10,7 @@ import type { z } from 'zod';
 import type { GatewayVariables, GatewayContext } from '../context.js';
 import type { Principal } from '../access/principal.js';
 import { GatewayError, invalid } from './errors.js';
+import { decodeText, detectForm } from '../../records/file-type.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 /** What all requests of a gateway together may hold as bytes of bodies; what is parsed of them is a small multiple. */
@@ -85,8 +86,12 @@ async function collect(
 
 const HALF_CHARACTERS = /\\\\|\\u(?:d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(d[89a-f][0-9a-f]{2}))/gi;
 
-/** JSON without half characters, which stores and providers refuse. Throws where it is too deep; what is no JSON its route refuses. */
-export function plainJson(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | string {
+/**
+ * JSON in UTF-8, without half characters, which stores and providers refuse. Throws where it is too deep; what is no JSON its route
+ * refuses.
+ */
+export function plainJson(sent: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | string {
+  const body = detectForm(sent).hasMark ? new TextEncoder().encode(decodeText(sent)) : sent;
   if (depthExceeds(body, MAX_DEPTH)) throw invalid(`the JSON of a request may be ${MAX_DEPTH} levels deep`);
   if (!Buffer.from(body.buffer, body.byteOffset, body.length).includes('\\u')) return body;
   const text = new TextDecoder().decode(body);

@@ -26,6 +26,7 @@ const NAME = 'anthropic';
 const NEVER_MS = 2 ** 31 - 1;
 
 export function createAnthropicModel(options: KeyedOptions): Model {
+  const { baseURL } = options;
   const apiKey = options.apiKey?.trim() ?? '';
   const provider: Provider = { name: NAME, secrets: [apiKey], advice: keyAdvice('ANTHROPIC_API_KEY') };
   const client = apiKey === '' ? undefined : createClient(apiKey, options);
@@ -35,7 +36,8 @@ export function createAnthropicModel(options: KeyedOptions): Model {
     async stream(request, options) {
       if (!client) throw missingKey(provider, request.model);
       const answer = createAnswer(NAME, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, ask: (channel) => ask(client, request, channel) });
+      const isSlowToBegin = baseURL !== undefined;
+      return await guardedCall({ provider, request, options, answer, isSlowToBegin, ask: (channel) => ask(client, request, channel) });
     },
   };
 }

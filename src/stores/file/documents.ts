@@ -14,7 +14,7 @@
  * They are the scope's alone: the Temporal namespaces that one folder serves share them, ids included, as people who open
  * MEMORY.md expect.
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeErrors, unlessAbsent } from './errors.js';
@@ -30,6 +30,7 @@ import {
   readDocument,
   replaceDocument,
   appendBlock,
+  whyUnreadable,
   type HistoryLog,
   type Begun,
   type Known,
@@ -52,6 +53,7 @@ import {
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema, memoryVersion } from '../codecs.js';
+import { decodeText, detectForm, encodeText } from '../../records/file-type.js';
 import { createFileCollections } from './collections.js';
 import { createTurns, foldLines, namesIn, replaceFile, type FoldedLines } from './lines.js';
 
@@ -70,6 +72,22 @@ export function createFileDocuments(dir: string): Documents {
         redactFiles(findFolder(key), collections, key, redact),
       ),
   };
+}
+
+/** Beyond these scopes `findUnreadable` looks no further. */
+const MAX_SCOPES = 1_000;
+
+/** What no turn can read of the memory in words, in whatever scope: the file, why, and what to do. Changes nothing. */
+export async function findUnreadable(dir: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const scope of (await namesIn(join(dir, 'agents'))).slice(0, MAX_SCOPES)) {
+    const folder = join(dir, 'agents', scope);
+    for (const path of [join(folder, 'MEMORY.md'), ...(await historyFiles(folder).catch(() => []))]) {
+      const message = await whyUnreadable(path, `${basename(path)} of ${scope}`);
+      if (message !== undefined) found.push(message);
+    }
+  }
+  return found;
 }
 
 function createFolders(dir: string): FindFolder {
@@ -143,8 +161,11 @@ async function redactVersions(folder: DocumentFolder, present: string, redact: R
 
 /** By bytes, because a person may have brought some that are no UTF-8. Headers are no one's words. */
 async function redactHistory(path: string, redact: Redact): Promise<void> {
-  const bytes = await readDocument(path);
-  if (bytes === undefined) return;
+  const stored = await readDocument(path);
+  if (stored === undefined) return;
+  const form = detectForm(stored);
+  const isWide = form.encoding !== 'utf-8';
+  const bytes = isWide ? Buffer.from(decodeText(stored)) : stored;
   const after: Buffer[] = [];
   for (let from = 0; from < bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, from);
@@ -153,7 +174,7 @@ async function redactHistory(path: string, redact: Redact): Promise<void> {
     from = to;
   }
   const content = Buffer.concat(after);
-  if (!content.equals(bytes)) await replaceDocument(path, content);
+  if (!content.equals(bytes)) await replaceDocument(path, isWide ? Buffer.from(encodeText(content.toString(), form)) : content);
 }
 
 function redactLine(bytes: Buffer, redact: Redact): Buffer {
@@ -262,9 +283,10 @@ function named(written: readonly WrittenEntry[], byTime: ReadonlyMap<number, rea
   });
 }
 
-/** Bytes that are no UTF-8 show as such; the text is read here, never written back. */
+/** Bytes that are no text show as such; the text is read here, never written back. */
 async function readEntries(path: string): Promise<WrittenEntry[]> {
-  return parseHistory((await readDocument(path))?.toString('utf8') ?? '');
+  const bytes = await readDocument(path);
+  return bytes === undefined ? [] : parseHistory(decodeText(bytes));
 }
 
 async function monthsIn(dir: string): Promise<string[]> {

@@ -10,7 +10,7 @@
  *   written. (test: test/stores/documents-contract.ts)
  */
 import { lstat, mkdir, readFile, open, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { constants } from 'node:fs';
 import { z } from 'zod';
 import { type MemoryChange, type MemoryText, type HistoryEntry, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
@@ -19,7 +19,8 @@ import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { MAX_MEMORY, DocumentRefused, type ScopeKey } from '../store.js';
 import type { Documents } from '../memory-ports.js';
-import { errorCode } from '../../platform/errors.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
+import { decodeExactly, detectForm, encodeText, type TextForm } from '../../records/file-type.js';
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });
 
@@ -84,8 +85,9 @@ export function createFileMemoryText(findFolder: FindFolder): Pick<Documents, 'm
           await keepVersion(folder, change.version, text);
           await folder.changes.append(encodeRecord({ kind: 'begun', change }));
           // An editor takes no lock: what it saved in the meantime must not be lost.
-          if ((await readText(folder)).version !== write.from) return { status: 'conflict', current: await seeHand(folder) };
-          if (change.version !== write.from) await replaceDocument(memoryPath(folder), text);
+          const now = await readText(folder);
+          if (now.version !== write.from) return { status: 'conflict', current: await seeHand(folder) };
+          if (change.version !== write.from) await replaceDocument(memoryPath(folder), inEncoding(now.encoding, text));
           await folder.changes.append(encodeRecord({ kind: 'done', change }));
           return { status: 'written', version: change.version };
         }),
@@ -131,12 +133,27 @@ export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
   }
 }
 
-async function readText(folder: DocumentFolder): Promise<MemoryText & { readonly changedAt: number }> {
+async function readText(folder: DocumentFolder): Promise<MemoryText & Pick<TextForm, 'encoding'> & { readonly changedAt: number }> {
   const path = memoryPath(folder);
+  const { text, encoding } = await readMemoryText(path);
+  const changedAt = (await unlessAbsent(lstat(path)))?.mtimeMs ?? Date.now();
+  return { text, encoding, version: memoryVersion(text), changedAt };
+}
+
+/** Throws `DocumentRefused` for what a person must see to. Of UTF-8 the mark is a part of the text; UTF-16 always has one. */
+async function readMemoryText(path: string): Promise<{ readonly text: string } & Pick<TextForm, 'encoding'>> {
   const bytes = await readDocument(path, MAX_MEMORY);
-  const text = bytes === undefined ? '' : toMemoryText(path, bytes);
-  const changedAt = bytes === undefined ? Date.now() : (await lstat(path)).mtimeMs;
-  return { text, version: memoryVersion(text), changedAt };
+  if (bytes === undefined) return { text: '', encoding: 'utf-8' };
+  const { encoding } = detectForm(bytes);
+  const text = (encoding === 'utf-8' ? undefined : decodeExactly(bytes)?.text) ?? toMemoryText(path, bytes);
+  return { text, encoding };
+}
+
+/** As the file that is replaced, so that its editor finds it as it left it; one that would be too large so becomes UTF-8. */
+function inEncoding(encoding: TextForm['encoding'], text: string): string | Buffer {
+  if (encoding === 'utf-8') return text;
+  const bytes = encodeText(text, { encoding, hasMark: true });
+  return bytes.length > MAX_MEMORY ? text : Buffer.from(bytes);
 }
 
 /** Written again when it is there with other words: they were redacted, and now the text is back. */
@@ -155,8 +172,10 @@ function lastVersion({ done }: Changes): string {
 }
 
 function memoryPath(folder: DocumentFolder): string {
-  return join(folder.dir, 'MEMORY.md');
+  return join(folder.dir, MEMORY_FILE);
 }
+
+const MEMORY_FILE = 'MEMORY.md';
 
 async function readStamp(path: string): Promise<{ readonly stamp: string; readonly changedAt: number }> {
   const found = await unlessAbsent(lstat(path, { bigint: true }));
@@ -168,7 +187,6 @@ async function readStamp(path: string): Promise<{ readonly stamp: string; readon
 // waited for, and nothing that is not text is written over.
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
-const NEWLINE = 0x0a;
 
 /** Undefined where there is no such file. */
 export async function readDocument(path: string, longest = Infinity): Promise<Buffer | undefined> {
@@ -181,6 +199,18 @@ export async function readDocument(path: string, longest = Infinity): Promise<Bu
   } finally {
     await file.close();
   }
+}
+
+/** Why a document cannot be read as turns read it, in words; undefined where it can, or is not there. Records nothing. */
+export async function whyUnreadable(path: string, what: string): Promise<string | undefined> {
+  const look = async (): Promise<void> => {
+    if (basename(path) === MEMORY_FILE) await readMemoryText(path);
+    else await unlessAbsent(openDocument(path, O_RDONLY).then((file) => file.close()));
+  };
+  return describeErrors(path, `read the ${what}`, look).then(
+    () => undefined,
+    (error: unknown) => errorMessage(error),
+  );
 }
 
 /** All of `content` or what was there before. Permissions stay as they were. */
@@ -199,8 +229,10 @@ export async function appendBlock(path: string, size: number, block: string): Pr
   try {
     const now = await file.stat();
     refuseReadOnly(path, now.mode);
-    const missing = now.size === size ? (await separatorAt(file, size)) + block : await findMissing(file, size, block);
-    if (missing === '') return;
+    const form = await readForm(file);
+    const encoded = Buffer.from(encodeText(block, form));
+    const missing = now.size === size ? await separated(file, size, encoded, form) : await findMissing(file, size, encoded, form);
+    if (missing.length === 0) return;
     await file.appendFile(missing);
     await file.datasync();
   } finally {
@@ -208,23 +240,30 @@ export async function appendBlock(path: string, size: number, block: string): Pr
   }
 }
 
-async function findMissing(file: FileHandle, size: number, block: string): Promise<Buffer | string> {
-  const wanted = Buffer.from((await separatorAt(file, size)) + block);
+/** Without a mark: for what stands in the middle. */
+async function readForm(file: FileHandle): Promise<TextForm> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+  return { encoding: detectForm(buffer.subarray(0, bytesRead)).encoding, hasMark: false };
+}
+
+async function findMissing(file: FileHandle, size: number, block: Buffer, form: TextForm): Promise<Buffer> {
+  const wanted = await separated(file, size, block, form);
   const there = Buffer.alloc((await file.stat()).size);
   await file.read(there, 0, there.length, 0);
   const begun = there.subarray(size);
-  if (begun.length > 0 && wanted.subarray(0, begun.length).equals(begun))
-    return begun.length === wanted.length ? '' : wanted.subarray(begun.length);
-  return there.includes(block) ? '' : (await separatorAt(file, there.length)) + block;
+  if (begun.length > 0 && wanted.subarray(0, begun.length).equals(begun)) return wanted.subarray(begun.length);
+  return there.includes(block) ? Buffer.alloc(0) : separated(file, there.length, block, form);
 }
 
-/** The newlines after the text before `at`, so that an empty line follows it. */
-async function separatorAt(file: FileHandle, at: number): Promise<string> {
-  const tail = Buffer.alloc(Math.min(2, at));
+/** `block` behind the newlines after the text before `at`, so that an empty line is between them. */
+async function separated(file: FileHandle, at: number, block: Buffer, form: TextForm): Promise<Buffer> {
+  const isWide = form.encoding !== 'utf-8';
+  const tail = Buffer.alloc(Math.min(isWide ? 4 : 2, at));
   await file.read(tail, 0, tail.length, at - tail.length);
-  if (tail.length === 0) return '';
-  if (tail.at(-1) !== NEWLINE) return '\n\n';
-  return tail.length === 2 && tail.at(-2) !== NEWLINE ? '\n' : '';
+  // Of UTF-8 the last bytes may be a part of a character, which is no newline.
+  const text = isWide ? new TextDecoder(form.encoding).decode(tail) : tail.toString('latin1');
+  const newlines = text === '' ? '' : !text.endsWith('\n') ? '\n\n' : text.length === 2 && !text.startsWith('\n') ? '\n' : '';
+  return Buffer.concat([encodeText(newlines, form), block]);
 }
 
 async function openDocument(path: string, flags: number): Promise<FileHandle> {

@@ -18,6 +18,7 @@ import type { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js' with { 'resolution-mode': 'import' };
 import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { withoutMark } from '../../records/file-type.js';
 
 export type { Client, Transport };
 
@@ -135,7 +136,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       rest = rest.subarray(newline + 1);
       shape.next();
       if (!shape.pass(line)) return fail(SHAPE_REFUSAL);
-      takeLine(line.toString('utf8').replace(/\r$/, ''));
+      takeLine(withoutMark(line.toString('utf8')).replace(/\r$/, ''));
     }
     if (isClosed) return;
     if (rest.length > 0) parts.push(rest);

@@ -25,6 +25,11 @@ test('what was written is read; a second export does not overwrite the first', a
   expect(await readLayoutFiles(join(dir, 'out'))).toEqual(FILES);
 });
 
+test.each(['utf8', 'utf16le'] as const)('files that an editor has saved in %s with a mark are read without it', async (encoding) => {
+  await writeFile(join(dir, 'raw_traces.jsonl'), Buffer.from('\ufeff{"a":"größer"}\n', encoding));
+  expect(await readLayoutFiles(dir)).toEqual({ 'raw_traces.jsonl': '{"a":"größer"}\n' });
+});
+
 test('links are followed neither for reading nor for writing, be it the folder or a file', async () => {
   await writeFile(join(dir, 'secret'), 'secret');
   await symlink(join(dir, 'secret'), join(dir, 'raw_traces.jsonl'));

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeSettings, loadConfig } from '../../../src/config.js';
@@ -13,8 +13,11 @@ import {
   checkListedModels,
   checkNode,
   checkAgents,
+  checkDotEnv,
+  checkStore,
 } from '../../../src/cli/doctor/checks.js';
 import { checkAuth } from '../../../src/cli/doctor/doctor.js';
+import { MAX_MEMORY } from '../../../src/stores/store.js';
 import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;
@@ -110,6 +113,93 @@ test('each agent is read as a worker reads it, and a bad one is named with its f
     ['Agent typo', 'broken'],
   ]);
   expect(found[1]?.found).toContain('tols');
+});
+
+test('a file of an agent that no turn can read is named with what to do, and one whose characters are lost', async () => {
+  mkdirSync(join(dir, 'default', 'users'), { recursive: true });
+  const write = (name: string, content: string | Buffer): void => writeFileSync(join(dir, 'default', name), content);
+  write('agent.json', '\ufeff{}');
+  write('SOUL.md', Buffer.from('\ufeffYou are kind.', 'utf16le'));
+  write('AGENTS.md', Buffer.from('Gr\xf6\xdfe', 'latin1'));
+  write('users/ada.md', 'x'.repeat(300_000));
+  write('users/bob.md', Buffer.from('a\0b'));
+  const lost = (file: string) => ({
+    ...{ what: 'Agent default', health: 'warning', mend: 'save it as UTF-8 with an editor' },
+    found: `${join(dir, 'default', file)} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`,
+  });
+  const ada = join(dir, 'default', 'users', 'ada.md');
+  expect(await checkAgents(dir, {})).toEqual([
+    ok('Agents', 'default'),
+    broken('Agent default', `${ada} has 300000 bytes; at most 262144 are read`, `correct ${ada}, or move it away`),
+    lost('AGENTS.md'),
+    lost('users/bob.md'),
+  ]);
+  rmSync(join(dir, 'default', 'SOUL.md'));
+  mkdirSync(join(dir, 'default', 'SOUL.md'));
+  const soul = join(dir, 'default', 'SOUL.md');
+  expect((await checkAgents(dir, {})).at(-1)).toEqual(
+    broken(
+      'Agent default',
+      `cannot read ${soul}: it is not a regular file`,
+      `correct ${soul}, or move it away: no turn is answered until then`,
+    ),
+  );
+});
+
+test('a MEMORY.md or HISTORY that no turn can read is named with why and what to do; nothing is changed by looking', async () => {
+  const config = loadConfig({ PERDURA_MEMORY_DIR: dir }, dir);
+  const write = (scope: string, name: string, content: string | Buffer): string => {
+    mkdirSync(join(dir, 'agents', scope), { recursive: true });
+    writeFileSync(join(dir, 'agents', scope, name), content);
+    return join(dir, 'agents', scope, name);
+  };
+  write('fine', 'MEMORY.md', Buffer.from('\ufeff- größer', 'utf16le'));
+  write('fine', 'HISTORY.md', Buffer.from('Gr\xf6\xdfe', 'latin1'));
+  const latin = write('latin', 'MEMORY.md', Buffer.from('Gr\xf6\xdfe', 'latin1'));
+  const half = write('half', 'MEMORY.md', Buffer.from('fffe61', 'hex'));
+  const long = write('long', 'MEMORY.md', 'x'.repeat(MAX_MEMORY + 1));
+  const folder = join(dir, 'agents', 'folder', 'HISTORY-2026-11.md');
+  mkdirSync(folder, { recursive: true });
+  const before = readdirSync(dir, { recursive: true }).sort();
+
+  const found = await checkStore(config);
+
+  expect(found[0]).toMatchObject({ what: 'Store', health: 'ok' });
+  const mend = 'save it as UTF-8 with an editor, or move it away';
+  expect(found.slice(1)).toEqual([
+    broken('Memory', `cannot use ${folder}: it is no regular file`, 'put the file itself there'),
+    broken('Memory', `cannot read ${half}: it is not UTF-8`, mend),
+    broken('Memory', `cannot read ${latin}: it is not UTF-8`, mend),
+    broken('Memory', `cannot read ${long}: it has ${MAX_MEMORY + 1} bytes, at most ${MAX_MEMORY} are read`, 'shorten it'),
+  ]);
+  expect(readdirSync(dir, { recursive: true }).sort()).toEqual(before);
+});
+
+test('a .env whose characters are lost is named; one that Windows has written is not', async () => {
+  expect(await checkDotEnv(dir)).toEqual([]);
+  const file = join(dir, '.env');
+  writeFileSync(file, Buffer.from('\ufeffPASSWORD=größer', 'utf16le'));
+  expect(await checkDotEnv(dir)).toEqual([]);
+  for (const bytes of [Buffer.from('PASSWORD=gr\xf6\xdfer', 'latin1'), Buffer.from('PASSWORD=x', 'utf16le')]) {
+    writeFileSync(file, bytes);
+    expect(await checkDotEnv(dir)).toEqual([
+      warning(
+        'Settings',
+        `${file} is neither UTF-8 nor marked as UTF-16: some of its characters are lost`,
+        'save it as UTF-8 with an editor',
+      ),
+    ]);
+  }
+});
+
+test('of many such files only some are named', async () => {
+  for (let at = 0; at < 13; at++) {
+    mkdirSync(join(dir, 'agents', `scope-${at}`), { recursive: true });
+    writeFileSync(join(dir, 'agents', `scope-${at}`, 'MEMORY.md'), Buffer.from([0xe4]));
+  }
+  const found = await checkStore(loadConfig({ PERDURA_MEMORY_DIR: dir }, dir));
+  expect(found).toHaveLength(12);
+  expect(found.at(-1)?.found).toBe('3 more files of it cannot be read');
 });
 
 test('a MEMORY.md beside the identity files is named as what is not read', async () => {

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
-import { endsEmpty } from '../../../src/cli/terminal/input.js';
+import { endsEmpty, readAll } from '../../../src/cli/terminal/input.js';
 
 test.each([
   ['nothing', []],
@@ -20,6 +20,10 @@ test('what has been said stays in it, a character that two chunks share too, and
   const lines: string[] = [];
   for await (const line of createInterface({ input })) lines.push(line);
   expect(lines).toEqual(['', 'fünf', 'six', 'seven']);
+});
+
+test.each(['utf8', 'utf16le'] as const)('a text in %s that begins with a mark is the text', async (encoding) => {
+  expect(await readAll(Readable.from([Buffer.from('\ufeff{"a":1}', encoding)]))).toBe('{"a":1}');
 });
 
 test('what has ended before anybody looks loses nothing', async () => {

@@ -84,6 +84,11 @@ describe('a file that changes', () => {
     expect(logged).toEqual([`${path} has changed and counts from now on`]);
   });
 
+  test.each(['utf8', 'utf16le'] as const)('one that an editor has saved in %s with a mark counts', async (encoding) => {
+    await writeFile(path, Buffer.from(`\ufeff${JSON.stringify({ tokens: [row(ACME)] })}`, encoding));
+    expect(await open().authenticate(ACME)).toMatchObject({ name: 'one' });
+  });
+
   test('while it cannot be used, what it said before counts, and the log says why, once', async () => {
     await write({ tokens: [row(ACME)] });
     const { authenticate } = open();

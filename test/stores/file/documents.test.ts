@@ -20,7 +20,7 @@ import { historyBlock } from '../../../src/records/memory/history-text.js';
 import { memoryVersion } from '../../../src/stores/codecs.js';
 import { scopeDir } from '../../../src/stores/file/paths.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
-import { DocumentRefused, StoreUnavailable, type ScopeKey, type Store } from '../../../src/stores/store.js';
+import { DocumentRefused, MAX_MEMORY, StoreUnavailable, type ScopeKey, type Store } from '../../../src/stores/store.js';
 import { aScope } from '../builders.js';
 import { aWrite, collect, documentsContract, entry } from '../documents-contract.js';
 
@@ -116,6 +116,24 @@ describe('documents in files', () => {
       }
       expect(await readFile(path('MEMORY.md'))).toEqual(bytes);
       expect(await readdir(scopeDir(dir, key))).toEqual(['MEMORY.md']);
+    });
+
+    test('that Windows’ Notepad has saved in UTF-16 is read, and written as it was found', async () => {
+      await write('MEMORY.md', Buffer.from('\ufeff- größer\r\n', 'utf16le'));
+      const before = await store.documents.memory(key);
+      expect(before).toEqual({ version: memoryVersion('- größer\r\n'), text: '- größer\r\n' });
+      const after = '- größer\r\n- 日本\n';
+      expect(await store.documents.writeMemory(key, aWrite('w1', before.version, after))).toMatchObject({ status: 'written' });
+      expect(await readFile(path('MEMORY.md'))).toEqual(Buffer.from(`\ufeff${after}`, 'utf16le'));
+      for (const each of [store, open()]) expect((await each.documents.memory(key)).text).toBe(after);
+      expect((await open().documents.changes(key)).changes.map(({ cause }) => cause)).toEqual(['hand', 'consolidation']);
+    });
+
+    test('in UTF-16 that would be too long so is written in UTF-8, and stays readable', async () => {
+      await write('MEMORY.md', Buffer.from('\ufeffone', 'utf16le'));
+      const long = 'x'.repeat(MAX_MEMORY - 10);
+      expect(await store.documents.writeMemory(key, aWrite('w1', memoryVersion('one'), long))).toMatchObject({ status: 'written' });
+      expect((await open().documents.memory(key)).text).toBe(long);
     });
 
     test('that is a link is not followed', async () => {
@@ -279,6 +297,28 @@ describe('documents in files', () => {
       ]);
     });
 
+    test.each(['utf16le', 'utf16be'])('that an editor has saved in %s takes entries as it is', async (encoding) => {
+      const encoded = (text: string): Buffer => {
+        const bytes = Buffer.from(text, 'utf16le');
+        return encoding === 'utf16le' ? bytes : bytes.swap16();
+      };
+      await store.documents.appendHistory(key, entry('c1', 100, 'größer'));
+      const files = ['HISTORY.md', 'HISTORY-1970-01.md'];
+      for (const name of files) await write(name, encoded(`\ufeff${await read(name)}`));
+      await open().documents.appendHistory(key, entry('c2', 200, '日本'));
+      expect(await history(open())).toEqual([entry('c2', 200, '日本'), entry('c1', 100, 'größer')]);
+      for (const name of files) {
+        const text = '\ufeff## 1970-01-01T00:01:40.000Z\ngrößer\n\n## 1970-01-01T00:03:20.000Z\n日本\n';
+        expect(await readFile(path(name))).toEqual(encoded(text));
+      }
+    });
+
+    test('that begins with a mark loses no entry by it', async () => {
+      await store.documents.appendHistory(key, entry('c1', 100, 'first'));
+      for (const name of ['HISTORY.md', 'HISTORY-1970-01.md']) await write(name, `\ufeff${await read(name)}`);
+      expect(await history(open())).toEqual([entry('c1', 100, 'first')]);
+    });
+
     test('that is a link or read-only takes nothing, and says so', async () => {
       await write('elsewhere', '');
       await symlink(path('elsewhere'), path('HISTORY.md'));
@@ -311,6 +351,12 @@ describe('documents in files', () => {
       const { ino } = await stat(path('HISTORY-2026-02.md'));
       await store.documents.redact(key, redact);
       expect((await stat(path('HISTORY-2026-02.md'))).ino).toBe(ino);
+    });
+
+    test('finds the words of a HISTORY that an editor has saved in UTF-16, and leaves it so', async () => {
+      await write('HISTORY.md', Buffer.from('\ufeffa secret\r\nwords\r\n', 'utf16le'));
+      await store.documents.redact(key, redact);
+      expect(await readFile(path('HISTORY.md'))).toEqual(Buffer.from('\ufeffa x\r\nwords\r\n', 'utf16le'));
     });
 
     test('leaves no word in any file of ours, torn lines and what a dead writer left included', async () => {

@@ -35,6 +35,12 @@ async function serveHttp(port: number): Promise<{ type: string; url: string }> {
   return { type: 'http', url };
 }
 
+test('a server whose output begins with a mark is understood', async () => {
+  const code = `process.stdout.write('\\ufeff'); import(${JSON.stringify(EVERYTHING)})`;
+  const all = await bench.tools({ everything: { command: process.execPath, args: ['-e', code, 'x', 'stdio'] } });
+  expect(await run(named(all, 'mcp__everything__echo'), { message: 'hello' })).toEqual({ ok: true, content: 'Echo: hello' });
+});
+
 test('over stdio: tools, what they answer, resources and prompts', async () => {
   const all = await bench.tools({ everything: STDIO });
   const names = all.map(({ name }) => name);

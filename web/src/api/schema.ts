@@ -161,7 +161,7 @@ export interface paths {
         put?: never;
         /**
          * Send a file, for messages that will name it
-         * @description The body is the file itself: PNG, JPEG, GIF or WebP, PDF, or text in UTF-8, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
+         * @description The body is the file itself: PNG, JPEG, GIF or WebP, PDF, or text in UTF-8 or UTF-16, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
          */
         post: {
             parameters: {

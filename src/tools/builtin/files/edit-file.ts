@@ -6,6 +6,7 @@ import { reasonToAskBeforeWriting, examinePath } from '../../approval-paths.js';
 import { enterWorkspace } from '../../workspace.js';
 import { readWhole, inTurn, FILE_BYTES, type FileSettings } from './write-file.js';
 import { errorMessage } from '../../../platform/errors.js';
+import { encodeText, withoutMark } from '../../../records/file-type.js';
 
 const NAMED_LINES = 20;
 
@@ -33,7 +34,7 @@ export function createEditFile({ protectedPlaces = [] }: FileSettings = {}): Too
         const before = await readWhole(place, real, FILE_BYTES);
         if (!before) throw new Error(`cannot find ${name} in the workspace. Look with list_files; write_file makes a new file.`);
         const { text, lines } = edited(name, before.text, request);
-        const bytes = Buffer.from(text);
+        const bytes = Buffer.from(encodeText(text, before.form));
         if (bytes.length > FILE_BYTES)
           throw new Error(`cannot edit ${name}: it would have ${bytes.length} bytes, over the limit of ${FILE_BYTES}`);
         refuseNewScripts(workspace, real, before.text, text);
@@ -72,44 +73,105 @@ interface EditRequest {
 const NAMED_PLACES = 10;
 const LINE_CHARS = 160;
 
-/** Throws an `Error` whose message says what to send instead. */
+/** Throws an `Error` whose message says what to send instead. The text around the change stays unit for unit, whatever ends its lines. */
 function editText(text: string, request: EditRequest): Edited {
-  const { oldText, newText } = fittingLineEnds(text, request);
-  if (oldText === newText) throw new Error('oldText and newText are the same, so there is nothing to change.');
-  const places = findPlaces(text, oldText);
-  if (places.length === 0) throw new Error(`oldText is not in the file. ${hint(text, oldText)}`);
+  const [oldText, newText] = [withoutMark(request.oldText), withoutMark(request.newText)];
+  if (oldText === '') throw new Error('oldText is empty; send the text that is to be changed.');
+  const ends = text.includes('\n') || !text.includes('\r') ? undefined : '\r';
+  if (ends !== undefined) {
+    // All lines end in carriage returns, as old editors of the Mac write them.
+    const { text: changed, lines } = editText(toFeeds(text), { ...request, oldText: toFeeds(oldText), newText: toFeeds(newText) });
+    return { text: changed.replaceAll('\n', ends), lines };
+  }
+  const { places, isExact } = findInLines(text, oldText);
+  const [place] = places;
+  if (place === undefined) throw new Error(`oldText is not in the file. ${hint(text, oldText)}`);
   if (places.length > 1 && !request.all) {
-    const lines = places.slice(0, NAMED_PLACES).map((at) => lineAt(text, at));
+    const lines = places.slice(0, NAMED_PLACES).map(({ from }) => lineAt(text, from));
     const more = places.length > lines.length ? ` and ${places.length - lines.length} more` : '';
     throw new Error(
       `oldText is in the file ${places.length} times, beginning on the lines ${lines.join(', ')}${more}. ` +
         'Send more of the text around the one that is meant, or all: true to change every one.',
     );
   }
+  const inserted = fitEnds(text, places, {
+    newText: isExact ? newText : newText.replaceAll('\r\n', '\n'),
+    isAsSent: isExact && (oldText + newText).includes('\r'),
+  });
+  if (places.every(({ from, to }, i) => text.slice(from, to) === inserted[i]))
+    throw new Error('oldText and newText are the same, so there is nothing to change.');
+  return replaceAt(text, places, inserted);
+}
+
+interface Place {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Models send line feeds alone: what is not there as it was sent is looked for with CR LF and LF as the same. */
+function findInLines(text: string, oldText: string): { readonly places: readonly Place[]; readonly isExact: boolean } {
+  const exact = findPlaces(text, oldText).map((from) => ({ from, to: from + oldText.length }));
+  if (exact.length > 0 || !(text + oldText).includes('\r\n')) return { places: exact, isExact: true };
+  const wanted = oldText.replaceAll('\r\n', '\n');
+  const starts = findPlaces(text.replaceAll('\r\n', '\n'), wanted);
+  const toPlain = createWayBack(text);
+  return { places: starts.map((from) => ({ from: toPlain(from), to: toPlain(from + wanted.length) })), isExact: false };
+}
+
+/** From a place in the text with line feeds alone to the same place in the text; the places come in order. */
+function createWayBack(text: string): (at: number) => number {
+  let returns = 0;
+  let next = text.indexOf('\r\n');
+  return (at) => {
+    while (next !== -1 && next - returns < at) {
+      returns++;
+      next = text.indexOf('\r\n', next + 2);
+    }
+    return at + returns;
+  };
+}
+
+/** The new text for each place, its lines ended as the line that the place is in. `isAsSent`: by a model that knows of CR. */
+function fitEnds(text: string, places: readonly Place[], sent: { readonly newText: string; readonly isAsSent: boolean }): string[] {
+  const crLf = sent.newText.replace(/\r?\n/g, '\r\n');
+  const hasCrLf = text.includes('\r\n');
+  const hasFeeds = /(^|[^\r])\n/.test(text);
+  if (!hasCrLf || !hasFeeds) return places.map(() => (hasCrLf ? crLf : sent.newText));
+  if (sent.isAsSent) return places.map(() => sent.newText);
+  let feed = text.indexOf('\n');
+  let next = text.indexOf('\n', feed + 1);
+  return places.map(({ from }) => {
+    while (next !== -1 && feed < from) {
+      feed = next;
+      next = text.indexOf('\n', feed + 1);
+    }
+    return text[feed - 1] === '\r' ? crLf : sent.newText;
+  });
+}
+
+function toFeeds(text: string): string {
+  return text.replace(/\r\n?/g, '\n');
+}
+
+function replaceAt(text: string, places: readonly Place[], inserted: readonly string[]): Edited {
   // Before it is made: a few bytes that stand in many places come to gigabytes.
-  const length = text.length + places.length * (newText.length - oldText.length);
+  const length = places.reduce((sum, { from, to }, i) => sum + (inserted[i]?.length ?? 0) - (to - from), text.length);
   if (length > FILE_BYTES) throw new Error(`the file would have at least ${length} bytes, over the limit of ${FILE_BYTES}.`);
   const pieces: string[] = [];
   const lines: number[] = [];
-  let from = 0;
+  let after = 0;
   let line = 1;
-  for (const at of places) {
-    const between = text.slice(from, at);
-    pieces.push(between, newText);
+  for (const [i, { from, to }] of places.entries()) {
+    const between = text.slice(after, from);
+    const piece = inserted[i] ?? '';
+    pieces.push(between, piece);
     line += countFeeds(between);
     lines.push(line);
-    line += countFeeds(newText);
-    from = at + oldText.length;
+    line += countFeeds(piece);
+    after = to;
   }
-  pieces.push(text.slice(from));
+  pieces.push(text.slice(after));
   return { text: pieces.join(''), lines };
-}
-
-/** Models send line feeds alone; a file whose lines end in CR LF is searched with those and keeps them. */
-function fittingLineEnds(text: string, { oldText, newText }: EditRequest): { oldText: string; newText: string } {
-  const isCrLf = /\r\n/.test(text) && !/(^|[^\r])\n/.test(text);
-  const fit = (part: string): string => (isCrLf ? part.replace(/\r?\n/g, '\r\n') : part);
-  return { oldText: fit(oldText), newText: fit(newText) };
 }
 
 /** What is nearly there: the same but for blanks, or the same up to some line. */

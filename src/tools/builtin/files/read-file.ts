@@ -3,15 +3,18 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { countHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
+import { describeForm, detectForm, isBinary, type TextForm } from '../../../records/file-type.js';
 import { enterWorkspace } from '../../workspace.js';
 import { reasonToAskBeforeReading, examinePath } from '../../approval-paths.js';
 
 /** Of text in one read; what remains of a result's room is for the note. */
 const READ_BYTES = RESULT_BYTES - 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** As much of the beginning as is looked at for NUL bytes, which no text has. */
+/** As much of the beginning as is looked at: for NUL, which no text has, and for how it is written. */
 const SNIFF_BYTES = 8 * 1024;
 const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+const MARK_BYTES = 3;
 
 export const readFile = defineTool({
   name: 'read_file',
@@ -32,9 +35,10 @@ export const readFile = defineTool({
       const start = await readAt(handle, 0, SNIFF_BYTES);
       const name = place.shown(real);
       const files = { read: [name] };
-      if (start.includes(0)) return { ok: true, content: binaryNote(name, bytes, start), files };
-      const excerpt = await readLines(handle, offset, limit, signal);
-      if (excerpt.bytes.length > 0) return { ok: true, content: withHiddenNote(toText(excerpt, offset, bytes)), files };
+      if (isBinary(start)) return { ok: true, content: binaryNote(name, bytes, start), files };
+      const form = detectForm(start);
+      const excerpt = await readLines(plainChunks(handle, form, endsInReturns(start), signal), offset, limit);
+      if (excerpt.bytes.length > 0) return { ok: true, content: withNotes(toText(excerpt, offset, bytes), excerpt, form), files };
       const nothing = excerpt.lines === 0 ? '[the file is empty]' : `[there is no line ${offset}: ${name} has ${excerpt.lines}]`;
       return { ok: true, content: nothing, files };
     } finally {
@@ -44,6 +48,7 @@ export const readFile = defineTool({
 });
 
 interface Excerpt {
+  /** UTF-8, as far as the file is text. */
   readonly bytes: Buffer;
   /** True where the file goes on after it. */
   readonly more: boolean;
@@ -52,12 +57,12 @@ interface Excerpt {
 }
 
 /** Holds no more than one read and one chunk, however long the file or a line of it is. */
-async function readLines(handle: FileHandle, offset: number, limit: number, signal: AbortSignal): Promise<Excerpt> {
+async function readLines(plain: AsyncIterable<Buffer>, offset: number, limit: number): Promise<Excerpt> {
   const kept: Buffer[] = [];
   let room = READ_BYTES;
   let ended = 0;
   let lineIsOpen = false;
-  for await (const chunk of chunks(handle, signal)) {
+  for await (const chunk of plain) {
     for (let at = 0; at < chunk.length;) {
       if (ended + 1 >= offset + limit || room < 0) return { bytes: Buffer.concat(kept), more: true, lines: ended };
       const feed = chunk.indexOf(LINE_FEED, at);
@@ -72,6 +77,29 @@ async function readLines(handle: FileHandle, offset: number, limit: number, sign
     }
   }
   return { bytes: Buffer.concat(kept), more: false, lines: lineIsOpen ? ended + 1 : ended };
+}
+
+/** As UTF-8 without a mark, and with line feeds where lines end in carriage returns alone. */
+async function* plainChunks(handle: FileHandle, form: TextForm, hasReturns: boolean, signal: AbortSignal): AsyncIterable<Buffer> {
+  const decoder = form.encoding === 'utf-8' ? undefined : new TextDecoder(form.encoding);
+  let isFirst = true;
+  let last = 0;
+  for await (const chunk of chunks(handle, signal)) {
+    const whole = decoder ? Buffer.from(decoder.decode(chunk, { stream: true })) : chunk;
+    const plain = isFirst && !decoder && form.hasMark ? whole.subarray(MARK_BYTES) : whole;
+    isFirst = false;
+    // A pair is one end of a line: of it the first stays.
+    const units = hasReturns ? plain.filter((byte, at) => byte !== LINE_FEED || (at === 0 ? last : plain[at - 1]) !== RETURN) : plain;
+    last = plain.at(-1) ?? last;
+    yield hasReturns ? (units.map((byte) => (byte === RETURN ? LINE_FEED : byte)) as Buffer) : (units as Buffer);
+  }
+  const rest = decoder?.decode() ?? '';
+  if (rest !== '') yield Buffer.from(rest);
+}
+
+/** Old editors of the Mac end lines so. Where there is a line feed too, a return alone is none, as other programs count. */
+function endsInReturns(start: Buffer): boolean {
+  return start.includes(RETURN) && !start.includes(LINE_FEED);
 }
 
 async function* chunks(handle: FileHandle, signal: AbortSignal): AsyncIterable<Buffer> {
@@ -92,7 +120,7 @@ async function readAt(handle: FileHandle, position: number, length: number): Pro
 /** Whole lines, as many as fit, and how to read on. */
 function toText({ bytes, more }: Excerpt, offset: number, fileBytes: number): string {
   // `stream` holds back a character that was cut at the end. What is not UTF-8 becomes U+FFFD, which may take more room.
-  const text = new TextDecoder().decode(bytes, { stream: more });
+  const text = decodeExcerpt(bytes, more);
   const fitting = firstBytes(text, READ_BYTES);
   if (!more && fitting.length === text.length) return text;
   const end = fitting.lastIndexOf('\n') + 1;
@@ -103,10 +131,30 @@ function toText({ bytes, more }: Excerpt, offset: number, fileBytes: number): st
   return `${fitting.slice(0, end)}\n[lines ${offset} to ${next - 1} of a file of ${fileBytes} bytes; read on with offset ${next}]`;
 }
 
-/** As they are, since edit_file needs the exact text; but marked, since they can hide an instruction. */
-function withHiddenNote(text: string): string {
-  const hidden = countHidden(text.replaceAll('\r\n', '\n').replace(/^\ufeff/, ''));
-  return hidden === 0 ? text : `${text}\n[${hidden} characters above are not seen by people: they may be there to deceive]`;
+function decodeExcerpt(bytes: Buffer, more: boolean, fatal = false): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true, fatal }).decode(bytes, { stream: more });
+}
+
+function isUtf8({ bytes, more }: Excerpt): boolean {
+  try {
+    decodeExcerpt(bytes, more, true);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Hidden characters are as they are, since edit_file needs the exact text; but marked, since they can hide an instruction. */
+function withNotes(text: string, excerpt: Excerpt, form: TextForm): string {
+  const hidden = countHidden(text.replaceAll('\r\n', '\n'));
+  const notes = [
+    ...(hidden === 0 ? [] : [`${hidden} characters above are not seen by people: they may be there to deceive`]),
+    ...(form.encoding === 'utf-8' ? [] : [`the file is ${describeForm(form)}; edit_file and write_file keep it so`]),
+    ...(isUtf8(excerpt)
+      ? []
+      : ['some bytes above are not UTF-8 and stand as \ufffd: the file is in another encoding, and edit_file refuses it']),
+  ];
+  return [text, ...notes.map((note) => `[${note}]`)].join('\n');
 }
 
 function binaryNote(path: string, bytes: number, start: Buffer): string {

@@ -2,6 +2,7 @@ import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { showHidden } from '../../hidden-text.js';
+import { decodeText, isBinary } from '../../../records/file-type.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
 import { isPassedOver } from './list-files.js';
 import { reasonToAskBeforeReading, examinePath } from '../../approval-paths.js';
@@ -120,7 +121,7 @@ async function readText(place: Workspace, file: string, skipped: string[]): Prom
     }
     const { bytesRead, buffer } = await opened.handle.read(Buffer.alloc(opened.bytes), 0, opened.bytes, 0);
     const content = buffer.subarray(0, bytesRead);
-    return content.includes(0) ? nothing : content;
+    return isBinary(content) ? nothing : content;
   } finally {
     await opened.handle.close();
   }
@@ -133,8 +134,11 @@ interface Match {
 
 /** One per line. `indexOf` throughout: no pattern of a model is ever compiled, so none can run for ever. */
 function* matches(content: Buffer, query: string, ignoreCase: boolean): Iterable<Match> {
-  if (!ignoreCase && !content.includes(query)) return;
-  const text = content.toString();
+  const isWide = content.length > 1 && (content[0] ?? 0) >= 0xfe;
+  if (!ignoreCase && !isWide && !content.includes(query)) return;
+  const decoded = decodeText(content);
+  // Old editors of the Mac end lines in returns alone.
+  const text = decoded.includes('\n') ? decoded : decoded.replaceAll('\r', '\n');
   const wanted = ignoreCase ? query.toLowerCase() : query;
   for (let begin = 0, line = 1; begin < text.length; line++) {
     const feed = text.indexOf('\n', begin);

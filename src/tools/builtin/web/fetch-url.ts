@@ -10,6 +10,7 @@ import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
 import { timeoutSignal } from '../../../platform/promises.js';
+import { decodeText, detectForm } from '../../../records/file-type.js';
 import { startThread } from '../../child-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
@@ -177,32 +178,48 @@ async function readBody(response: Response, most: number): Promise<Body> {
   return { bytes: Buffer.concat(chunks), isCut: false };
 }
 
-function isText(bytes: Buffer, { type }: Kind): boolean {
+function isText(bytes: Buffer, kind: Kind): boolean {
+  const { type } = kind;
   const start = bytes.subarray(0, SNIFF_BYTES);
-  const isWide = (start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff);
-  if (start.includes(0) && !isWide) return false;
+  if (start.includes(0) && findEncoding(bytes, kind)?.startsWith('utf-16') !== true) return false;
   if (/^text\/|[/+](json|xml|yaml)$|javascript|x-ndjson|xhtml/.test(type)) return true;
   if (type !== '' && type !== 'application/octet-stream' && /^(image|audio|video|font|application)\//.test(type)) {
     return /x-(sh|yaml|toml|www-form-urlencoded)|sql|graphql/.test(type);
   }
-  return !new TextDecoder().decode(start.subarray(0, Math.max(0, start.length - 3))).includes('\ufffd');
+  // `stream`: a character that is cut at the end is none that is wrong.
+  return !new TextDecoder(findEncoding(bytes, kind)).decode(start, { stream: true }).includes('\ufffd');
 }
 
-/** By its mark, by what the server says, by what the page says of itself; UTF-8 otherwise. */
-function decodeBody(bytes: Buffer, { charset, isHtml }: Kind): string {
-  const start = bytes.subarray(0, 2).toString('hex');
-  const marked = start === 'fffe' ? 'utf-16le' : start === 'feff' ? 'utf-16be' : undefined;
-  const named = isHtml
-    ? /<meta[^>]{0,200}charset\s*=\s*["']?([a-z0-9_-]{2,40})/i.exec(bytes.subarray(0, 2048).toString('latin1'))?.[1]
-    : undefined;
-  for (const encoding of [marked, charset, named]) {
-    try {
-      if (encoding !== undefined) return new TextDecoder(encoding).decode(bytes);
-    } catch {
-      // An unknown name: the next one.
-    }
+function decodeBody(bytes: Buffer, kind: Kind): string {
+  const encoding = findEncoding(bytes, kind);
+  return encoding === undefined ? decodeText(bytes) : new TextDecoder(encoding).decode(bytes);
+}
+
+/** By its mark, by what the server says, by what the page says of itself; undefined for UTF-8. */
+function findEncoding(bytes: Buffer, { charset, isHtml }: Kind): string | undefined {
+  const { encoding, hasMark } = detectForm(bytes);
+  if (hasMark) return encoding;
+  const start = bytes.subarray(0, DECLARED_BYTES);
+  // `<?` of a declaration, two bytes each.
+  const wide = { '3c003f00': 'utf-16le', '003c003f': 'utf-16be' }[start.subarray(0, 4).toString('hex')];
+  const ascii = start.toString('latin1');
+  const declared = [
+    XML_ENCODING.exec(ascii)?.[1],
+    ...(isHtml ? [/<meta[^>]{0,200}charset\s*=\s*["']?([a-z0-9_-]{2,40})/i.exec(ascii)?.[1]] : []),
+  ];
+  // What could be read as ASCII so far is not UTF-16, whatever it says.
+  return [charset, wide, ...declared.filter((name) => name !== undefined && !/^utf-?16/i.test(name))].find(isKnown);
+}
+
+const DECLARED_BYTES = 2048;
+const XML_ENCODING = /^\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([a-z0-9._:-]{2,40})["']/i;
+
+function isKnown(encoding: string | undefined): encoding is string {
+  try {
+    return encoding !== undefined && new TextDecoder(encoding).encoding !== '';
+  } catch {
+    return false;
   }
-  return new TextDecoder().decode(bytes);
 }
 
 // HTML -> Markdown in a thread with limits (page-to-markdown.ts).

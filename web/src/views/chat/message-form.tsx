@@ -189,7 +189,7 @@ interface Attachment {
 }
 
 const PICTURES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
-/** What a browser offers first; the gateway takes any text in UTF-8. */
+/** What a browser offers first; the gateway takes any text in UTF-8 or UTF-16. */
 const OFFERED = [...PICTURES, 'application/pdf', 'text/*', '.md', '.json', '.csv', '.yaml', '.log'].join(',');
 /** The gateway may take less, and then says so. */
 const MAX_BYTES = 10 * 1024 * 1024;
