@@ -10,7 +10,7 @@ import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
 import { timeoutSignal } from '../../../platform/promises.js';
-import { startThread } from '../../child-program.js';
+import { startThread } from '../../../platform/processes.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
 export interface FetchSettings extends Partial<FetchGuard> {

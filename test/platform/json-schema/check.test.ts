@@ -1,8 +1,8 @@
 /** JSON Schemas of strangers: judged beside the worker, and ended after their time. */
-import { createSchemaCheck } from '../../src/tools/schema-check.js';
-import type { JsonObject, JsonValue } from '../../src/records/message.js';
+import { createSchemaCheck } from '../../../src/platform/json-schema/check.js';
+import type { JsonObject, JsonValue } from '../../../src/records/message.js';
 
-const check = createSchemaCheck();
+const { judge: check, refusal } = createSchemaCheck();
 /** Only a hang meets it; each honest question takes milliseconds. */
 const PATIENCE_MS = 60_000;
 
