@@ -36,7 +36,7 @@ export function toForm(schema: JsonObject, taker: SchemaTaker): JsonObject {
   const plain = withoutFalse(taker === 'full' ? schema : withPlainWords(mergeAllOf(schema)));
   const closing = Object.entries(plain).filter(([key, value]) => CLOSING.includes(key) && typeof value === 'boolean');
   const form = { ...mapInner(plain, (inner) => asForm(inner, taker)), ...Object.fromEntries(closing) };
-  return withItems(taker === 'gemini' ? toGeminiWords(form) : form);
+  return taker === 'gemini' ? toGeminiWords(form) : withItems(form);
 }
 
 /** Words whose value may be a boolean with every provider. */
@@ -112,7 +112,7 @@ function toGeminiWords(schema: JsonObject): JsonObject {
   }
   const types = typesIn(beside).filter((type) => type !== 'null');
   if (types.length > 1) return { ...explained, anyOf: typesIn(beside).map((type) => toGeminiWords({ ...beside, type })) };
-  return inOrderOf(schema, { ...beside, ...explained });
+  return withItems(inOrderOf(schema, { ...beside, ...explained }));
 }
 
 function toKnownWords(schema: JsonObject): JsonObject {

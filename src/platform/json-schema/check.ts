@@ -3,7 +3,7 @@
  * question within a time: no schema holds up a conversation but its sender's. Every schema of a stranger is judged here, by its own draft
  * (drafts.ts), before a model is paid for an answer that has to fit it.
  *
- * @rule tools/schemas-beside-the-worker: A schema from outside is compiled and run only in a thread that is ended after its time. (test:
+ * @rule platform/schemas-beside-the-worker: A schema from outside is compiled and run only in a thread that is ended after its time. (test:
  *   test/platform/json-schema/check.test.ts)
  */
 import { createHash } from 'node:crypto';

@@ -35,7 +35,11 @@ const regExp = Object.assign((pattern: string, flags: string): RegExp => {
   }
 }, { code: 'new RegExp' });
 
-const OPTIONS: Options = { strict: false, logger: false, validateFormats: false, validateSchema: false, code: { regExp } };
+/** Own properties: an absent `constructor` is absent. */
+const OPTIONS: Options = {
+  ...{ strict: false, logger: false, validateFormats: false, validateSchema: false },
+  ...{ ownProperties: true, code: { regExp } },
+};
 
 function create(draft: Draft): Ajv {
   switch (draft) {

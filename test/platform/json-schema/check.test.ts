@@ -1,5 +1,6 @@
 /** JSON Schemas of strangers: judged beside the worker, and ended after their time. */
 import { createSchemaCheck } from '../../../src/platform/json-schema/check.js';
+import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../../src/records/message.js';
 
 const { judge: check, refusal } = createSchemaCheck();
@@ -34,7 +35,54 @@ test.each<[string, JsonObject, JsonValue, object]>([
   expect(await check({ schema, data }, PATIENCE_MS)).toEqual(expect.objectContaining(verdict));
 });
 
-// @rule tools/schemas-beside-the-worker
+describe('a schema is judged by its own draft', () => {
+  const of = (draft: string): string => `http://json-schema.org/${draft}/schema#`;
+  const modern = z.toJSONSchema(z.object({ a: z.tuple([z.string(), z.number()]), b: z.email().optional(), c: z.literal('x') }));
+
+  test.each<[string, JsonObject, JsonValue, string]>([
+    ['2020-12, as zod writes it', modern as JsonObject, { a: ['a', 1], c: 'x' }, 'fits'],
+    ['2020-12, by prefixItems', modern as JsonObject, { a: [1, 'a'], c: 'x' }, 'violated'],
+    ['2020-12, by $defs', { $defs: { t: { type: 'string' } }, properties: { a: { $ref: '#/$defs/t' } } }, { a: 1 }, 'violated'],
+    ['2020-12, by unevaluatedProperties', { allOf: [{ properties: { a: {} } }], unevaluatedProperties: false }, { a: 1, b: 2 }, 'violated'],
+    ['2020-12, by dependentRequired', { dependentRequired: { a: ['b'] } }, { a: 1 }, 'violated'],
+    ['2020-12 over TLS and with a hash', { $schema: 'https://json-schema.org/draft/2020-12/schema#', const: 1 }, 1, 'fits'],
+    ['2019-09', { $schema: 'https://json-schema.org/draft/2019-09/schema', items: [{ type: 'string' }] }, [1], 'violated'],
+    ['draft-07, by its tuples', { $schema: of('draft-07'), items: [{ type: 'string' }], additionalItems: false }, ['a', 'b'], 'violated'],
+    ['draft-06', { $schema: of('draft-06'), exclusiveMinimum: 3 }, 3, 'violated'],
+    ['draft-04, by its bounds', { $schema: of('draft-04'), id: 'http://x/y', minimum: 3, exclusiveMinimum: true }, 3, 'violated'],
+    ['none named, but a tuple of before', { items: [{ type: 'string' }] }, [1], 'violated'],
+    ['none named, but bounds of before', { maximum: 3, exclusiveMaximum: true }, 3, 'violated'],
+    ['a format only explains', { type: 'string', format: 'email' }, 'no address', 'fits'],
+    ['a pattern for other languages', { pattern: '^[\\w-.]+$' }, 'a.b', 'fits'],
+    ['$async makes no promise of it', { $async: true, type: 'string' }, 1, 'violated'],
+    ['nullable of OpenAPI', { type: 'string', nullable: true }, null, 'fits'],
+    ['nullable without a type', { nullable: true, anyOf: [{ type: 'string' }] }, 'a', 'fits'],
+    ['an id of before that names nothing', { id: 'thing', type: 'string' }, 'a', 'fits'],
+    ['an absent constructor', { properties: { constructor: { type: 'string' } } }, {}, 'fits'],
+  ])('%s', async (_what, schema, data, kind) => {
+    expect(await check({ schema, data }, PATIENCE_MS)).toMatchObject({ kind });
+  });
+});
+
+test.each<[string, JsonObject, RegExp]>([
+  ['an unknown $schema', { $schema: 'https://example.com/mine' }, /\$schema "https:\/\/example.com\/mine" is not known/],
+  ['a $schema that is no text', { $schema: 7 }, /\$schema "7" is not known/],
+  ['no type that there is', { properties: { a: { type: 'strin' } } }, /^at \/properties\/a\/type it must/],
+  ['words of another draft than the named', { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{}] }, /^at \/items it must/],
+  ['a reference to nowhere', { properties: { a: { $ref: '#/$defs/b' } } }, /^at \/properties\/a\/\$ref it refers to #\/\$defs\/b, which is not in it/],
+  ['a reference to elsewhere', { properties: { a: { $ref: 'https://127.0.0.1:1/b.json' } } }, /^at \/properties\/a\/\$ref .* no other schema is fetched/],
+  ['no regular expression', { properties: { 'a/b': { pattern: '(' } } }, /^at \/properties\/a~1b\/pattern it has no regular expression/],
+])('one with %s is refused, with its place', async (_what, schema, why) => {
+  expect(await refusal(schema, PATIENCE_MS)).toMatch(why);
+});
+
+test('one that can be used is not judged again', async () => {
+  expect(await refusal(text, PATIENCE_MS)).toBeUndefined();
+  // No thread answers within no time: what is known needs none.
+  expect([await refusal(text, 0), await refusal({ ...text, title: 'new' }, 0)]).toEqual([undefined, expect.stringContaining('more than 0 ms')]);
+});
+
+// @rule platform/schemas-beside-the-worker
 test.each(HOSTILE)('%s is ended, and others are answered meanwhile and after it', async (_what, schema, data) => {
   let turns = 0;
   const ticking = setInterval(() => (turns += 1), 1);
