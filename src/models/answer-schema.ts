@@ -17,8 +17,9 @@ const ALL_REQUIRED: ReadonlySet<string> = new Set(['openai', 'openai-responses']
 /** What Anthropic's grammars take of a schema: properties that may be absent, and values of several types. */
 const MAX_OPTIONAL = 24;
 const MAX_UNIONS = 16;
-/** Objects and lists inside each other, with OpenAI. */
+/** Objects and lists inside each other, and characters of names and values, with OpenAI. */
 const MAX_LEVELS = 10;
+const MAX_STRICT = 120_000;
 
 /** Undefined where there is none to send: the request has none, the model is not known to take one, or no strict schema expresses it. */
 export function sentSchema(provider: string, { model, answerSchema }: ModelRequest): AnswerSchema | undefined {
@@ -55,7 +56,8 @@ function fitsGrammar(strict: JsonObject): boolean {
 export function toStrictSchema(schema: JsonObject, { allRequired }: { readonly allRequired: boolean }): JsonObject | undefined {
   const whole = mergeAllOf(inlineRefs(toModern(schema), { recursion: 'kept' }));
   if (whole['type'] !== 'object' || ['$defs', 'anyOf', 'oneOf', 'enum', 'const'].some((key) => key in whole)) return undefined;
-  return strictValue(whole, { allRequired, levels: MAX_LEVELS });
+  const strict = strictValue(whole, { allRequired, levels: MAX_LEVELS });
+  return strict && JSON.stringify(strict).length <= MAX_STRICT ? strict : undefined;
 }
 
 interface Strictness {
@@ -72,7 +74,9 @@ function strictValue(value: JsonValue, how: Strictness): JsonObject | undefined 
   if (Array.isArray(listed)) return strictList(listed as JsonValue[], typesIn(schema), described);
   const choices: unknown = anyOf ?? oneOf;
   if (Array.isArray(choices)) {
-    const strict = whole((choices as JsonValue[]).map((one) => strictValue(isRecord(one) ? intersect(beside, one as JsonObject) : one, how)));
+    const strict = whole(
+      (choices as JsonValue[]).map((one) => strictValue(isRecord(one) ? intersect(beside, one as JsonObject) : one, how)),
+    );
     return strict && strict.length > 0 ? { ...described, anyOf: strict } : undefined;
   }
   const [type, ...others] = typesIn(schema);
@@ -158,7 +162,9 @@ export async function streamWithoutAbsent(
   if (!answerSchema || !hasAddedNulls(provider, request)) return stream(options);
   const response = await stream({ ...options, onDelta: (delta) => (delta.kind === 'text' ? undefined : options.onDelta(delta)) });
   const blocks = response.blocks.map((block) =>
-    block.kind === 'text' && typeof block.text === 'string' ? { ...block, text: textWithoutAbsent(block.text, answerSchema.schema) } : block,
+    block.kind === 'text' && typeof block.text === 'string'
+      ? { ...block, text: textWithoutAbsent(block.text, answerSchema.schema) }
+      : block,
   );
   for (const block of blocks) if (block.kind === 'text') options.onDelta({ kind: 'text', text: shownText(block.text) });
   return { ...response, blocks };
@@ -195,7 +201,9 @@ function undo(value: JsonValue, given: readonly JsonValue[]): JsonValue {
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value as JsonObject).flatMap(([name, one]): [string, JsonValue][] => {
-      const inner = schemas.flatMap(({ properties }) => (Object.hasOwn(asObject(properties), name) ? [asObject(properties)[name] as JsonValue] : []));
+      const inner = schemas.flatMap(({ properties }) =>
+        Object.hasOwn(asObject(properties), name) ? [asObject(properties)[name] as JsonValue] : [],
+      );
       if (one === null && inner.length > 0 && !inner.some(allowsNull)) return [];
       return [[name, undo(one, inner)]];
     }),

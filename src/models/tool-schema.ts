@@ -19,11 +19,22 @@ import { asList, asObject, toWellFormedJson } from './wire.js';
 /** Who takes a form: `full` knows most words of 2020-12, `gemini` a documented few, `ollama` those that it passes on. */
 export type SchemaTaker = 'full' | 'gemini' | 'ollama';
 
+/** Characters of a form: it stands in every prompt, and its schema may have half as many bytes (tools/mcp/server-tool.ts). */
+const MAX_FORM = 64 * 1024;
+/** Of what is said once beside `anyOf`, and again in each of its members. */
+const MAX_REPEATED = 16 * 1024;
+
 /** Of a tool's arguments. Pure; a schema that needs no change keeps its bytes. */
 export function toToolSchema(inputSchema: JsonObject, taker: SchemaTaker): JsonObject {
   const recursion = taker === 'full' ? 'kept' : 'cut';
-  const merged = mergeTop(inlineRefs(toModern(inputSchema), { recursion }));
-  return toWellFormedJson({ ...mergeTop(asObject(toForm(merged, taker))) });
+  const modern = toModern(inputSchema);
+  for (const maxNodes of [2_000, 200, 0]) {
+    const form = mergeTop(toForm(mergeTop(inlineRefs(modern, { recursion, maxNodes })), taker));
+    if (JSON.stringify(form).length <= MAX_FORM) return toWellFormedJson(form);
+  }
+  // The names of its arguments say more than a tool that is not there.
+  const names = Object.keys(asObject(mergeTop(inlineRefs(modern, { recursion: 'cut', maxNodes: 0 }))['properties']));
+  return toWellFormedJson({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, {}])) });
 }
 
 /** A schema in the place of another. */
@@ -107,7 +118,7 @@ function toGeminiWords(schema: JsonObject): JsonObject {
   // Beside `anyOf` stands nothing but what explains it: what stood there is in each of its members.
   if (kinds.length > 1) return { ...explained, anyOf: kinds };
   if (kinds[0]) return inOrderOf(schema, { ...beside, ...explained, ...kinds[0], ...joinDescriptions(explained, kinds[0]) });
-  if (anyOf !== undefined) {
+  if (anyOf !== undefined && JSON.stringify(beside).length * asList(anyOf).length <= MAX_REPEATED) {
     return { ...explained, anyOf: asList(anyOf).map((one) => toGeminiWords(mergeAllOf(intersect(beside, asObject(one))))) };
   }
   const types = typesIn(beside).filter((type) => type !== 'null');

@@ -23,7 +23,11 @@ beforeAll(async () => {
 afterAll(() => world.close());
 beforeEach(() => (calls = 0));
 
-async function post(path: string, body: object, more: Record<string, string> = {}): Promise<{ readonly status: number; readonly body: string }> {
+async function post(
+  path: string,
+  body: object,
+  more: Record<string, string> = {},
+): Promise<{ readonly status: number; readonly body: string }> {
   const headers = { host: 'localhost', authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', ...more };
   const response = await app.request(`http://localhost${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
   return { status: response.status, body: await response.text() };
@@ -40,13 +44,26 @@ const OF_ANSWERS: readonly (readonly [string, Ask])[] = [
   ['the native API', (output) => post(`/v1/conversations/${world.id()}/messages`, { text: 'hi', output, start: {} })],
   [
     'Chat Completions',
-    (schema) => post('/v1/chat/completions', { model: 'default', messages: [user], response_format: { type: 'json_schema', json_schema: format(schema) } }),
+    (schema) =>
+      post('/v1/chat/completions', {
+        model: 'default',
+        messages: [user],
+        response_format: { type: 'json_schema', json_schema: format(schema) },
+      }),
   ],
-  ['Responses', (schema) => post('/v1/responses', { model: 'default', input: 'hi', text: { format: { type: 'json_schema', ...format(schema) } } })],
+  [
+    'Responses',
+    (schema) => post('/v1/responses', { model: 'default', input: 'hi', text: { format: { type: 'json_schema', ...format(schema) } } }),
+  ],
   [
     'A2A',
     async (output) => {
-      const { method: _, path, body = {}, headers = {} } = rpc('/a2a', 'SendMessage', { message: { ...said, messageId: world.id(), metadata: { output } } });
+      const {
+        method: _,
+        path,
+        body = {},
+        headers = {},
+      } = rpc('/a2a', 'SendMessage', { message: { ...said, messageId: world.id(), metadata: { output } } });
       const answered = await post(path, body as object, headers as Record<string, string>);
       // JSON-RPC refuses in its body.
       return { ...answered, status: answered.body.includes('"code":-32602') ? 400 : answered.status };
@@ -54,13 +71,27 @@ const OF_ANSWERS: readonly (readonly [string, Ask])[] = [
   ],
 ];
 const OF_TOOLS: readonly (readonly [string, Ask])[] = [
-  ['the native API', (inputSchema) => post(`/v1/conversations/${world.id()}/messages`, { text: 'hi', tools: [{ name: 'look', inputSchema }], start: {} })],
+  [
+    'the native API',
+    (inputSchema) => post(`/v1/conversations/${world.id()}/messages`, { text: 'hi', tools: [{ name: 'look', inputSchema }], start: {} }),
+  ],
   [
     'Chat Completions',
-    (parameters) => post('/v1/chat/completions', { model: 'default', messages: [user], tools: [{ type: 'function', function: { name: 'look', parameters } }] }),
+    (parameters) =>
+      post('/v1/chat/completions', {
+        model: 'default',
+        messages: [user],
+        tools: [{ type: 'function', function: { name: 'look', parameters } }],
+      }),
   ],
-  ['Responses', (parameters) => post('/v1/responses', { model: 'default', input: 'hi', tools: [{ type: 'function', name: 'look', parameters }] })],
-  ['Messages', (input_schema) => post('/v1/messages', { model: 'default', max_tokens: 9, messages: [user], tools: [{ name: 'look', input_schema }] })],
+  [
+    'Responses',
+    (parameters) => post('/v1/responses', { model: 'default', input: 'hi', tools: [{ type: 'function', name: 'look', parameters }] }),
+  ],
+  [
+    'Messages',
+    (input_schema) => post('/v1/messages', { model: 'default', max_tokens: 9, messages: [user], tools: [{ name: 'look', input_schema }] }),
+  ],
   [
     'AG-UI',
     (parameters) =>
@@ -73,7 +104,11 @@ const OF_TOOLS: readonly (readonly [string, Ask])[] = [
   [
     'the AI SDK',
     (inputSchema) =>
-      post('/api/chat', { id: world.id(), messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'x' }] }], tools: { look: { inputSchema } } }),
+      post('/api/chat', {
+        id: world.id(),
+        messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'x' }] }],
+        tools: { look: { inputSchema } },
+      }),
   ],
 ];
 
@@ -93,7 +128,11 @@ test('the client refuses it before it sends, however it sends', async () => {
   const { client } = world;
   const message = { text: 'hi', output: bad };
   const id = world.id();
-  for (const send of [() => client.send(id, message, { start: {} }), () => client.message(id, message), () => client.enqueue(id, message)]) {
+  for (const send of [
+    () => client.send(id, message, { start: {} }),
+    () => client.message(id, message),
+    () => client.enqueue(id, message),
+  ]) {
     await expect(send()).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining(PLACE) });
   }
   await expect(client.describe(id)).rejects.toMatchObject({ kind: 'not-found' });
@@ -119,7 +158,12 @@ test.each([
 });
 
 test('what zod writes is right at the first answer: one call, and its data', async () => {
-  const answer = z.strictObject({ name: z.string(), tags: z.tuple([z.string(), z.number()]), note: z.string().optional(), mail: z.email().optional() });
+  const answer = z.strictObject({
+    name: z.string(),
+    tags: z.tuple([z.string(), z.number()]),
+    note: z.string().optional(),
+    mail: z.email().optional(),
+  });
   const output = z.toJSONSchema(answer) as JsonObject;
   expect(output['$schema']).toBe('https://json-schema.org/draft/2020-12/schema');
   const { status, body } = await post(`/v1/conversations/${world.id()}/messages`, { text: 'who?', output, start: {} });

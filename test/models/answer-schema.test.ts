@@ -120,7 +120,10 @@ describe('an answer', () => {
       name: { $ref: '#/$defs/name' },
       note: { type: 'string' },
       maybe: { type: ['string', 'null'] },
-      parts: { type: 'array', items: { type: 'object', properties: { id: { type: 'integer' }, of: { $ref: '#/$defs/name' } }, required: ['id'] } },
+      parts: {
+        type: 'array',
+        items: { type: 'object', properties: { id: { type: 'integer' }, of: { $ref: '#/$defs/name' } }, required: ['id'] },
+      },
     },
     required: ['name'],
     $defs: { name: { type: 'string', enum: ['a', 'b'] } },
@@ -145,7 +148,8 @@ describe('an answer', () => {
       type: 'object',
       properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }])),
     });
-    const sent = (count: number): unknown => sentSchema('anthropic', request({ model: 'claude-haiku-4-5', answerSchema: { name: 'a', schema: many(count) } }));
+    const sent = (count: number): unknown =>
+      sentSchema('anthropic', request({ model: 'claude-haiku-4-5', answerSchema: { name: 'a', schema: many(count) } }));
     expect([sent(24) === undefined, sent(25) === undefined]).toEqual([false, true]);
   });
 
@@ -159,12 +163,24 @@ describe('an answer', () => {
   test('that was held to nulls is told whole, without them; every other is told as it comes', async () => {
     const told = async (model: string): Promise<{ readonly deltas: readonly string[]; readonly text: unknown }> => {
       const deltas: string[] = [];
-      const options = { signal: new AbortController().signal, onDelta: (delta: ModelDelta) => void (delta.kind === 'text' && deltas.push(delta.text)) };
+      const options = {
+        signal: new AbortController().signal,
+        onDelta: (delta: ModelDelta) => void (delta.kind === 'text' && deltas.push(delta.text)),
+      };
       const text = JSON.stringify(strictly);
-      const { blocks } = await streamWithoutAbsent('openai', request({ model, answerSchema: { name: 'a', schema } }), options, ({ onDelta }) => {
-        for (const piece of text.match(/.{1,20}/g) ?? []) onDelta({ kind: 'text', text: piece });
-        return Promise.resolve({ blocks: [{ kind: 'text', text }], stop: 'end', usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 } });
-      });
+      const { blocks } = await streamWithoutAbsent(
+        'openai',
+        request({ model, answerSchema: { name: 'a', schema } }),
+        options,
+        ({ onDelta }) => {
+          for (const piece of text.match(/.{1,20}/g) ?? []) onDelta({ kind: 'text', text: piece });
+          return Promise.resolve({
+            blocks: [{ kind: 'text', text }],
+            stop: 'end',
+            usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 },
+          });
+        },
+      );
       return { deltas, text: blocks[0]?.kind === 'text' ? blocks[0].text : undefined };
     };
     const clean = JSON.stringify({ name: 'a', maybe: null, parts: [{ id: 1 }] });

@@ -10,7 +10,14 @@ export interface SchemaCase {
   readonly data: JsonValue;
 }
 
-const ajv = new Ajv2020({ strict: false, logger: false, validateFormats: false, validateSchema: false, ownProperties: true, code: { optimize: false } });
+const ajv = new Ajv2020({
+  strict: false,
+  logger: false,
+  validateFormats: false,
+  validateSchema: false,
+  ownProperties: true,
+  code: { optimize: false },
+});
 
 export function fits(schema: JsonObject, data: JsonValue): boolean {
   try {
@@ -59,21 +66,23 @@ const leaf: Case = fc
 const anything: Case = fc.constant({ schema: true, data: 'anything' });
 
 function list(inner: Case): Case {
-  return fc.tuple(fc.array(inner, { minLength: 1, maxLength: 3 }), fc.constantFrom('each', 'tuple', 'old tuple', 'closed tuple')).map(([all, kind]): { schema: JsonObject; data: JsonValue } => {
-    const [first = { schema: {}, data: null }] = all;
-    const schemas = all.map(({ schema }) => schema);
-    const data = all.map((one) => one.data);
-    switch (kind) {
-      case 'tuple':
-        return { schema: { type: 'array', prefixItems: schemas }, data };
-      case 'old tuple':
-        return { schema: { type: 'array', items: schemas, additionalItems: false }, data };
-      case 'closed tuple':
-        return { schema: { type: 'array', prefixItems: schemas, items: false, minItems: 1 }, data };
-      default:
-        return { schema: { type: 'array', items: first.schema, uniqueItems: false }, data: [first.data, first.data] };
-    }
-  });
+  return fc
+    .tuple(fc.array(inner, { minLength: 1, maxLength: 3 }), fc.constantFrom('each', 'tuple', 'old tuple', 'closed tuple'))
+    .map(([all, kind]): { schema: JsonObject; data: JsonValue } => {
+      const [first = { schema: {}, data: null }] = all;
+      const schemas = all.map(({ schema }) => schema);
+      const data = all.map((one) => one.data);
+      switch (kind) {
+        case 'tuple':
+          return { schema: { type: 'array', prefixItems: schemas }, data };
+        case 'old tuple':
+          return { schema: { type: 'array', items: schemas, additionalItems: false }, data };
+        case 'closed tuple':
+          return { schema: { type: 'array', prefixItems: schemas, items: false, minItems: 1 }, data };
+        default:
+          return { schema: { type: 'array', items: first.schema, uniqueItems: false }, data: [first.data, first.data] };
+      }
+    });
 }
 
 const NAMES = ['a', 'b', 'kind', 'with.dot', 'constructor', '$weird', 'description'] as const;
@@ -86,7 +95,13 @@ function object(inner: Case, names: readonly string[] = NAMES): fc.Arbitrary<Sch
   return fc
     .tuple(
       fc.uniqueArray(fc.tuple(fc.constantFrom(...names), property), { selector: ([name]) => name, maxLength: 4 }),
-      fc.constantFrom<JsonObject>({}, {}, { additionalProperties: false }, { unevaluatedProperties: false }, { propertyNames: { maxLength: 80 } }),
+      fc.constantFrom<JsonObject>(
+        {},
+        {},
+        { additionalProperties: false },
+        { unevaluatedProperties: false },
+        { propertyNames: { maxLength: 80 } },
+      ),
     )
     .map(([properties, rest]) => {
       const required = properties.filter(([, [, use]]) => use === 'required').map(([name]) => name);
@@ -135,7 +150,11 @@ const value: Case = fc.letrec<{ value: { schema: JsonValue; data: JsonValue } }>
 }).value;
 
 const branches = fc
-  .tuple(object(value, ['a', 'b', 'with.dot']), fc.array(object(value, ['c', 'd', 'kind']), { minLength: 1, maxLength: 3 }), fc.constantFrom('anyOf', 'oneOf', 'allOf'))
+  .tuple(
+    object(value, ['a', 'b', 'with.dot']),
+    fc.array(object(value, ['c', 'd', 'kind']), { minLength: 1, maxLength: 3 }),
+    fc.constantFrom('anyOf', 'oneOf', 'allOf'),
+  )
   // Data that fits another branch by chance says nothing of the one that it was made for.
   .filter(([, [first]]) => first !== undefined && fitsSchema(first))
   .map(([own, all, word]) => {
@@ -148,14 +167,23 @@ const branches = fc
 const conditional = fc.tuple(object(value, ['a', 'b']), object(value, ['c'])).map(([own, then]) => {
   const { additionalProperties: _, unevaluatedProperties: _closed, ...open } = own.schema;
   return {
-    schema: { ...(open as JsonObject), if: { required: ['c'] }, then: then.schema['properties'] ? { properties: then.schema['properties'] } : {}, else: {} },
+    schema: {
+      ...(open as JsonObject),
+      if: { required: ['c'] },
+      then: then.schema['properties'] ? { properties: then.schema['properties'] } : {},
+      else: {},
+    },
     data: { ...(own.data as JsonObject), ...(then.data as JsonObject) },
   };
 });
 
 /** Of a tool's arguments: branches at the top, conditions, and references, also to itself. */
 export const toolCases: fc.Arbitrary<SchemaCase> = fc
-  .tuple(fc.oneof({ weight: 3, arbitrary: object(value, TOP_NAMES) }, { weight: 3, arbitrary: branches }, { weight: 1, arbitrary: conditional }), fc.boolean(), fc.boolean())
+  .tuple(
+    fc.oneof({ weight: 3, arbitrary: object(value, TOP_NAMES) }, { weight: 3, arbitrary: branches }, { weight: 1, arbitrary: conditional }),
+    fc.boolean(),
+    fc.boolean(),
+  )
   .map(([{ schema, data }, isRecursive, isTyped]) => {
     const { type, ...rest } = schema as JsonObject;
     const whole = { ...(isTyped && { type: type as string }), ...rest } as JsonObject;
@@ -170,7 +198,9 @@ export const answerCases: fc.Arbitrary<SchemaCase> = object(
     value: fc.oneof(
       { depthSize: 'small' },
       leaf.filter(({ schema }) => isSimple(schema)),
-      list(tie('value')).filter(({ schema }) => !('prefixItems' in (schema as JsonObject)) && !Array.isArray((schema as JsonObject)['items'])),
+      list(tie('value')).filter(
+        ({ schema }) => !('prefixItems' in (schema as JsonObject)) && !Array.isArray((schema as JsonObject)['items']),
+      ),
       object(tie('value')),
       shared(tie('value')),
     ),

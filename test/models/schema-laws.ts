@@ -67,7 +67,10 @@ function withNulls(data: JsonValue, strict: JsonObject): JsonValue {
   if (typeof data !== 'object' || data === null || !properties) return data;
   const given = data as JsonObject;
   return Object.fromEntries(
-    Object.entries(properties).map(([name, one]) => [name, Object.hasOwn(given, name) ? withNulls(given[name] as JsonValue, one as JsonObject) : null]),
+    Object.entries(properties).map(([name, one]) => [
+      name,
+      Object.hasOwn(given, name) ? withNulls(given[name] as JsonValue, one as JsonObject) : null,
+    ]),
   );
 }
 

@@ -23,7 +23,11 @@ const TAKERS: readonly (readonly [string, SchemaTaker, (schema: JsonObject) => s
 /** Where it was reported, a schema as it was there in kind, and arguments that it takes. */
 const REPORTED: readonly (readonly [string, JsonObject, JsonObject])[] = [
   ['inboxapi/cli#106: an object without properties', { type: 'object' }, {}],
-  ['digitalocean-labs/mcp-digitalocean#265: a list of anything', { type: 'object', properties: { Tags: { type: 'array' } } }, { Tags: ['a'] }],
+  [
+    'digitalocean-labs/mcp-digitalocean#265: a list of anything',
+    { type: 'object', properties: { Tags: { type: 'array' } } },
+    { Tags: ['a'] },
+  ],
   [
     'Dokploy/mcp#74: bounds of draft-04 under the name of 2020-12',
     {
@@ -44,7 +48,11 @@ const REPORTED: readonly (readonly [string, JsonObject, JsonObject])[] = [
     { action: '' },
   ],
   ['elastic/kibana#286302: an enum of nothing', { type: 'object', properties: { a: { type: 'string', enum: [] } } }, { a: 'x' }],
-  ['can1357/oh-my-pi#4488, anthropics/claude-code#92900: true for a schema', { type: 'object', properties: { payload: true } }, { payload: 1 }],
+  [
+    'can1357/oh-my-pi#4488, anthropics/claude-code#92900: true for a schema',
+    { type: 'object', properties: { payload: true } },
+    { payload: 1 },
+  ],
   [
     'agent-infra/sandbox#83: a reference to nowhere',
     { type: 'object', properties: { language: { $ref: '#/$defs/Language' } } },
@@ -79,7 +87,11 @@ const REPORTED: readonly (readonly [string, JsonObject, JsonObject])[] = [
   ],
   [
     'anomalyco/opencode#35516: anyOf of what is required',
-    { type: 'object', properties: { route: { type: 'string' }, file: { type: 'string' } }, anyOf: [{ required: ['route'] }, { required: ['file'] }] },
+    {
+      type: 'object',
+      properties: { route: { type: 'string' }, file: { type: 'string' } },
+      anyOf: [{ required: ['route'] }, { required: ['file'] }],
+    },
     { file: 'a.ts' },
   ],
 ];
@@ -105,7 +117,12 @@ describe('branches at the top', () => {
   });
 
   test('become one object with the properties of all, of which is required what every branch requires', () => {
-    const schema = { oneOf: [action('read', { path: { type: 'string' } }), action('write', { path: { type: 'string', minLength: 1 }, text: { type: 'string' } })] };
+    const schema = {
+      oneOf: [
+        action('read', { path: { type: 'string' } }),
+        action('write', { path: { type: 'string', minLength: 1 }, text: { type: 'string' } }),
+      ],
+    };
     expect(toToolSchema(schema, 'full')).toEqual({
       type: 'object',
       properties: {
@@ -155,14 +172,23 @@ describe('branches at the top', () => {
       stream: (asked: ModelRequest) => {
         system = asked.system;
         const text = '<tool name="look">\n<arg name="count">3</arg>\n</tool>';
-        return Promise.resolve({ blocks: [{ kind: 'text' as const, text }], stop: 'end' as const, usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 } });
+        return Promise.resolve({
+          blocks: [{ kind: 'text' as const, text }],
+          stop: 'end' as const,
+          usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 },
+        });
       },
     };
-    const inputSchema: JsonObject = { anyOf: [{ properties: { count: { type: 'integer' } } }, { properties: { name: { type: 'string' } } }] };
-    const { blocks } = await withTextTools(native, 'xml').stream(request({ model: 'm', tools: [{ name: 'look', description: 'Looks.', inputSchema }] }), {
-      signal: new AbortController().signal,
-      onDelta: () => undefined,
-    });
+    const inputSchema: JsonObject = {
+      anyOf: [{ properties: { count: { type: 'integer' } } }, { properties: { name: { type: 'string' } } }],
+    };
+    const { blocks } = await withTextTools(native, 'xml').stream(
+      request({ model: 'm', tools: [{ name: 'look', description: 'Looks.', inputSchema }] }),
+      {
+        signal: new AbortController().signal,
+        onDelta: () => undefined,
+      },
+    );
     expect(system).toContain('"properties":{"count":{"type":"integer"},"name":{"type":"string"}}');
     expect(blocks).toContainEqual(expect.objectContaining({ kind: 'tool-call', input: { count: 3 } }));
   });
@@ -191,10 +217,14 @@ describe('references', () => {
       const next = { $ref: `#/$defs/l${at + 1}` };
       return [`l${at}`, { type: 'object', properties: { a: next, b: next } }];
     });
-    const schema = { type: 'object', properties: { top: { $ref: '#/$defs/l0' } }, $defs: { ...Object.fromEntries(levels), l40: { type: 'string' } } };
+    const schema = {
+      type: 'object',
+      properties: { top: { $ref: '#/$defs/l0' } },
+      $defs: { ...Object.fromEntries(levels), l40: { type: 'string' } },
+    };
     const form = toToolSchema(schema, taker);
     expect(problem(form)).toBeUndefined();
-    expect(JSON.stringify(form).length).toBeLessThan(500_000);
+    expect(JSON.stringify(form).length).toBeLessThanOrEqual(64 * 1024);
   });
 
   test.each([
@@ -206,6 +236,16 @@ describe('references', () => {
   ])('%s end', (_what, schema) => {
     for (const [, taker, problem] of TAKERS) expect(problem(toToolSchema(schema, taker))).toBeUndefined();
   });
+});
+
+test.each(TAKERS)('a schema whose form would be too large keeps the names of its arguments for %s', (_name, taker, problem) => {
+  const wide = { type: 'object', properties: Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`p${at}`, { type: 'string' }])) };
+  const choices = { ...wide, anyOf: Array.from({ length: 400 }, (_, at) => ({ minProperties: at })) };
+  const large = toToolSchema({ type: 'object', properties: { a: choices, b: { description: 'x'.repeat(70_000) } } }, taker);
+  expect(problem(large)).toBeUndefined();
+  expect(large).toEqual({ type: 'object', properties: { a: {}, b: {} } });
+  const form = toToolSchema({ type: 'object', properties: { a: choices } }, taker);
+  expect([problem(form), JSON.stringify(form).length <= 64 * 1024]).toEqual([undefined, true]);
 });
 
 test('a schema that every provider takes keeps its bytes', () => {
@@ -221,7 +261,12 @@ test('a schema that every provider takes keeps its bytes', () => {
 });
 
 test('what Gemini has no word for is told in a description', () => {
-  expect(toToolSchema({ type: 'object', properties: { id: { type: 'string', format: 'uuid', pattern: '^[0-9a-f-]+$', description: 'Of it.' } } }, 'gemini')).toEqual({
+  expect(
+    toToolSchema(
+      { type: 'object', properties: { id: { type: 'string', format: 'uuid', pattern: '^[0-9a-f-]+$', description: 'Of it.' } } },
+      'gemini',
+    ),
+  ).toEqual({
     type: 'object',
     properties: { id: { type: 'string', description: 'Of it. Format: uuid. Pattern: ^[0-9a-f-]+$' } },
   });

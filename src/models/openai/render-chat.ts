@@ -68,7 +68,10 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): ChatCompletionFunctionTool {
-  return { type: 'function', function: { name, description: toWellFormed(description), parameters: { ...toToolSchema(inputSchema, 'full') } } };
+  return {
+    type: 'function',
+    function: { name, description: toWellFormed(description), parameters: { ...toToolSchema(inputSchema, 'full') } },
+  };
 }
 
 interface Rendering {

@@ -24,7 +24,7 @@ const THREADS = 2;
 /** Of schemas that could be used: a turn asks again for each of its calls. */
 const REMEMBERED = 1_000;
 
-export interface SchemaCheck {
+interface SchemaCheck {
   /** Whether data fits. `maxMs`: how long it may be judged, the start of a thread not counted. Never throws. */
   judge(asked: { readonly schema: JsonObject; readonly data: JsonValue }, maxMs?: number): Promise<SchemaVerdict>;
   /** Why a schema cannot be used, with its place; undefined for one that can. Never throws. */

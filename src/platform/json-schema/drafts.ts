@@ -18,7 +18,7 @@ const DRAFT_04 = /\/draft-04\//;
 const KNOWN = 'draft-04, draft-06, draft-07, 2019-09 and 2020-12';
 
 /** A schema for the validator of its draft, or why there is none. */
-export type DraftedSchema = { readonly draft: Draft; readonly schema: JsonObject } | { readonly why: string };
+type DraftedSchema = { readonly draft: Draft; readonly schema: JsonObject } | { readonly why: string };
 
 /**
  * Without `$schema` a schema is of 2020-12, unless a word of it says that it is older. What no draft means, but a validator would take for
@@ -48,9 +48,7 @@ export function readDraft({ $schema: named, ...schema }: JsonObject): DraftedSch
 
 /** In the words of 2020-12, whatever draft it is of; servers often name one and write another. Without `$schema`. */
 export function toModern({ $schema: _, ...schema }: JsonObject): JsonObject {
-  return mapSchemas(schema, (node) =>
-    Object.fromEntries(Object.entries(node).flatMap(([key, value]) => modernWords(node, key, value))),
-  );
+  return mapSchemas(schema, (node) => Object.fromEntries(Object.entries(node).flatMap(([key, value]) => modernWords(node, key, value))));
 }
 
 function modernWords(node: JsonObject, key: string, value: JsonValue): (readonly [string, JsonValue])[] {
@@ -117,6 +115,6 @@ export function mapInner(schema: JsonObject, change: (inner: JsonValue) => JsonV
 }
 
 /** Every object in the place of a schema, the innermost first. */
-export function mapSchemas(schema: JsonObject, change: (node: JsonObject) => JsonObject): JsonObject {
+function mapSchemas(schema: JsonObject, change: (node: JsonObject) => JsonObject): JsonObject {
   return change(mapInner(schema, (inner) => (isRecord(inner) ? mapSchemas(inner as JsonObject, change) : inner)));
 }

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../records/message.js';
 import { isRecord } from '../json.js';
 import { mapInner } from './drafts.js';
 
-/** Schemas that a form may have, the inlined ones counted each time: references that double would make it endless. */
+/** Schemas of a form up to which references are inlined, each counted whenever it is: those that double would make it endless. */
 const MAX_NODES = 2_000;
 /** Words of a schema that refer, or name what is referred to: after `inlineRefs` nothing needs them. */
 const REFERRING: ReadonlySet<string> = new Set([
@@ -22,10 +22,13 @@ const EXPLAINING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * `recursion`: what becomes of a reference that leads back, and of all beyond `MAX_NODES`. Kept, it refers to an entry of the form's
+ * `recursion`: what becomes of a reference that leads back, and of all beyond `maxNodes`. Kept, it refers to an entry of the form's
  * `$defs`; cut, it is a value of that kind, with a word that it goes on. One that leads nowhere says nothing.
  */
-export function inlineRefs(root: JsonObject, { recursion }: { readonly recursion: 'kept' | 'cut' }): JsonObject {
+export function inlineRefs(
+  root: JsonObject,
+  { recursion, maxNodes = MAX_NODES }: { readonly recursion: 'kept' | 'cut'; readonly maxNodes?: number },
+): JsonObject {
   const anchors = findAnchors(root);
   const names = new Map<JsonValue, string>();
   const defs = new Map<string, JsonValue>();
@@ -40,7 +43,7 @@ export function inlineRefs(root: JsonObject, { recursion }: { readonly recursion
     const beside = mapInner(rest, (inner) => walk(inner, open));
     const target = reference === undefined ? undefined : findTarget(root, anchors, reference);
     if (target === undefined) return beside;
-    const leadsBack = open.includes(target) || nodes > MAX_NODES;
+    const leadsBack = open.includes(target) || nodes > maxNodes;
     if (leadsBack) return intersect(recursion === 'kept' ? { $ref: `#/$defs/${nameOf(target, reference ?? '')}` } : cutAt(target), beside);
     const inlined = walk(target, [...open, target]);
     return isRecord(inlined) ? intersect(inlined as JsonObject, beside) : inlined === false ? false : beside;
@@ -156,7 +159,8 @@ function joinWord(key: string, a: JsonValue, b: JsonValue): JsonValue | undefine
     case 'type':
       return joinTypes(a, b);
     case 'enum': {
-      const common = asList(a).filter((one) => asList(b).some((other) => isSame(one, other)));
+      const others = new Set(asList(b).map((one) => JSON.stringify(one)));
+      const common = asList(a).filter((one) => others.has(JSON.stringify(one)));
       return common.length > 0 ? common : undefined;
     }
     default:
@@ -279,7 +283,7 @@ function either({ properties: own }: Flat, all: readonly (Flat | undefined)[]): 
 }
 
 function anyOf(schemas: readonly JsonValue[]): JsonValue {
-  const different = schemas.filter((one, at) => schemas.findIndex((other) => isSame(one, other)) === at && one !== false);
+  const different = distinct(schemas).filter((one) => one !== false);
   const [first = false] = different;
   if (different.length < 2) return first;
   if (different.some((one) => !isRecord(one))) return {};
@@ -288,7 +292,11 @@ function anyOf(schemas: readonly JsonValue[]): JsonValue {
   const types = new Set((different as JsonObject[]).map(({ type }) => JSON.stringify(type)));
   if (!listed) return { anyOf: different };
   const type = types.size === 1 ? (first as JsonObject)['type'] : undefined;
-  return { ...(type !== undefined && { type }), enum: listed.filter((one, at) => listed.findIndex((other) => isSame(one, other)) === at) };
+  return { ...(type !== undefined && { type }), enum: distinct(listed) };
+}
+
+function distinct(values: readonly JsonValue[]): readonly JsonValue[] {
+  return [...new Map(values.map((one) => [JSON.stringify(one), one])).values()];
 }
 
 /** Of a schema that lists its values and says no more. */

@@ -27,13 +27,16 @@ const MAX_PROBLEMS = 2_000;
 const MAX_PLACES = 3;
 
 /** Patterns are written for many languages: with `u`, JavaScript refuses some that others take, such as `[\w-.]`. */
-const regExp = Object.assign((pattern: string, flags: string): RegExp => {
-  try {
-    return new RegExp(pattern, flags);
-  } catch {
-    return new RegExp(pattern);
-  }
-}, { code: 'new RegExp' });
+const regExp = Object.assign(
+  (pattern: string, flags: string): RegExp => {
+    try {
+      return new RegExp(pattern, flags);
+    } catch {
+      return new RegExp(pattern);
+    }
+  },
+  { code: 'new RegExp' },
+);
 
 /** Own properties: an absent `constructor` is absent. */
 const OPTIONS: Options = {

@@ -42,7 +42,9 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
     ...(hasBranches(accepted.inputSchema) && {
       schemaViolation: async (input) => {
         const verdict = await schemaCheck.judge({ schema: accepted.inputSchema, data: fromWire(argumentsIn(input)) });
-        return verdict.kind === 'violated' ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY) : undefined;
+        return verdict.kind === 'violated'
+          ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY)
+          : undefined;
       },
     }),
     examine: (input) => Promise.resolve(leavingFor(link, input)),
@@ -51,7 +53,10 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
         await link.refresh(CONNECT_PATIENCE_MS);
         const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: fromWire(argumentsIn(input)) }, signal), link.secrets.redact);
+        return toToolResult(
+          await link.ask('tools/call', { name: tool, arguments: fromWire(argumentsIn(input)) }, signal),
+          link.secrets.redact,
+        );
       } catch (error) {
         return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }

@@ -68,9 +68,21 @@ test.each<[string, JsonObject, RegExp]>([
   ['an unknown $schema', { $schema: 'https://example.com/mine' }, /\$schema "https:\/\/example.com\/mine" is not known/],
   ['a $schema that is no text', { $schema: 7 }, /\$schema "7" is not known/],
   ['no type that there is', { properties: { a: { type: 'strin' } } }, /^at \/properties\/a\/type it must/],
-  ['words of another draft than the named', { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{}] }, /^at \/items it must/],
-  ['a reference to nowhere', { properties: { a: { $ref: '#/$defs/b' } } }, /^at \/properties\/a\/\$ref it refers to #\/\$defs\/b, which is not in it/],
-  ['a reference to elsewhere', { properties: { a: { $ref: 'https://127.0.0.1:1/b.json' } } }, /^at \/properties\/a\/\$ref .* no other schema is fetched/],
+  [
+    'words of another draft than the named',
+    { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{}] },
+    /^at \/items it must/,
+  ],
+  [
+    'a reference to nowhere',
+    { properties: { a: { $ref: '#/$defs/b' } } },
+    /^at \/properties\/a\/\$ref it refers to #\/\$defs\/b, which is not in it/,
+  ],
+  [
+    'a reference to elsewhere',
+    { properties: { a: { $ref: 'https://127.0.0.1:1/b.json' } } },
+    /^at \/properties\/a\/\$ref .* no other schema is fetched/,
+  ],
   ['no regular expression', { properties: { 'a/b': { pattern: '(' } } }, /^at \/properties\/a~1b\/pattern it has no regular expression/],
 ])('one with %s is refused, with its place', async (_what, schema, why) => {
   expect(await refusal(schema, PATIENCE_MS)).toMatch(why);
@@ -79,7 +91,10 @@ test.each<[string, JsonObject, RegExp]>([
 test('one that can be used is not judged again', async () => {
   expect(await refusal(text, PATIENCE_MS)).toBeUndefined();
   // No thread answers within no time: what is known needs none.
-  expect([await refusal(text, 0), await refusal({ ...text, title: 'new' }, 0)]).toEqual([undefined, expect.stringContaining('more than 0 ms')]);
+  expect([await refusal(text, 0), await refusal({ ...text, title: 'new' }, 0)]).toEqual([
+    undefined,
+    expect.stringContaining('more than 0 ms'),
+  ]);
 });
 
 // @rule platform/schemas-beside-the-worker

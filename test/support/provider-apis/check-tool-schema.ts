@@ -21,7 +21,9 @@ export function openaiSchemaProblem(schema: Schema): string | undefined {
   return firstIn(schema, [], (node, at) => {
     const types: unknown[] = [node.type].flat();
     if (types.includes('array') && node.items === undefined) return `In context=(${at.join(', ')}), array schema missing items.`;
-    return Array.isArray(node.items) ? `${JSON.stringify(node.items)} is not of type 'object', 'boolean'.` : danglingReference(schema, node);
+    return Array.isArray(node.items)
+      ? `${JSON.stringify(node.items)} is not of type 'object', 'boolean'.`
+      : danglingReference(schema, node);
   });
 }
 
@@ -63,7 +65,8 @@ export function geminiSchemaProblem(schema: Schema): string | undefined {
     if (node.items !== undefined && !isRecord(node.items)) return `${place}.items: not a schema`;
     if (Array.isArray(node.enum)) {
       if (node.enum.length === 0) return `${place}.enum: should be non-empty for STRING type with enum format`;
-      if (node.enum.some((value) => typeof value !== 'string' && typeof value !== 'number')) return `${place}.enum: only allowed for STRING type`;
+      if (node.enum.some((value) => typeof value !== 'string' && typeof value !== 'number'))
+        return `${place}.enum: only allowed for STRING type`;
       if (node.enum.includes('')) return `${place}.enum[${node.enum.indexOf('')}]: cannot be empty`;
     }
     const required: readonly unknown[] = Array.isArray(node.required) ? node.required : [];
@@ -88,7 +91,8 @@ export function ollamaSchemaProblem(schema: Schema): string | undefined {
   const problem = (property: unknown): string | undefined => {
     if (!isRecord(property)) return into(property, 'ToolFunctionParameters.tools.function.parameters.properties', 'api.ToolProperty');
     const { type, description, required, enum: values, anyOf, properties } = property;
-    if (type !== undefined && [type].flat().some((one) => typeof one !== 'string')) return into(type, 'ToolProperty.type', 'api.PropertyType');
+    if (type !== undefined && [type].flat().some((one) => typeof one !== 'string'))
+      return into(type, 'ToolProperty.type', 'api.PropertyType');
     if (description !== undefined && typeof description !== 'string') return into(description, 'ToolProperty.description', 'string');
     if (required !== undefined && !isListOfTexts(required)) return into(required, 'ToolProperty.required', '[]string');
     if (values !== undefined && !Array.isArray(values)) return into(values, 'ToolProperty.enum', '[]interface {}');
@@ -128,7 +132,9 @@ function firstIn(
   if (found !== undefined) return found;
   const inner: (readonly [string, unknown])[] = [
     ...named.flatMap((key) => (isRecord(schema[key]) ? Object.entries(schema[key]) : [])),
-    ...listed.flatMap((key) => (Array.isArray(schema[key]) ? schema[key].map((one: unknown, index) => [`${key}.${index}`, one] as const) : [])),
+    ...listed.flatMap((key) =>
+      Array.isArray(schema[key]) ? schema[key].map((one: unknown, index) => [`${key}.${index}`, one] as const) : [],
+    ),
     ...single.map((key) => [key, schema[key]] as const),
   ];
   for (const [name, one] of inner) {

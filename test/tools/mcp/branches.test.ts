@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { toToolSchema } from '../../../src/models/tool-schema.js';
 import type { Tool } from '../../../src/tools/tool.js';
 import { aBench, run, said, type Bench } from '../../support/mcp.js';
-import { anthropicSchemaProblem, geminiSchemaProblem, ollamaSchemaProblem, openaiSchemaProblem } from '../../support/provider-apis/check-tool-schema.js';
+import {
+  anthropicSchemaProblem,
+  geminiSchemaProblem,
+  ollamaSchemaProblem,
+  openaiSchemaProblem,
+} from '../../support/provider-apis/check-tool-schema.js';
 
 let bench: Bench;
 let tools: ReadonlyMap<string, Tool>;
@@ -24,7 +29,10 @@ const named = (name: string): Tool => {
 test('all of them are offered, as each provider takes them', () => {
   expect([...tools.keys()].sort()).toEqual(['analyse', 'list_apps', 'nothing', 'span']);
   for (const { inputSchema } of tools.values()) {
-    expect([anthropicSchemaProblem, openaiSchemaProblem].map((problem) => problem(toToolSchema(inputSchema, 'full')))).toEqual([undefined, undefined]);
+    expect([anthropicSchemaProblem, openaiSchemaProblem].map((problem) => problem(toToolSchema(inputSchema, 'full')))).toEqual([
+      undefined,
+      undefined,
+    ]);
     expect(geminiSchemaProblem(toToolSchema(inputSchema, 'gemini'))).toBeUndefined();
     expect(ollamaSchemaProblem(toToolSchema(inputSchema, 'ollama'))).toBeUndefined();
   }
@@ -43,7 +51,10 @@ test('one with branches at the top has the arguments of all, and is held to them
 
 test('names of arguments that a provider refuses are others for the model, and the server’s again in its call', async () => {
   const list = named('list_apps');
-  expect(list.inputSchema).toMatchObject({ properties: { filter_name_: { type: 'string' }, limit: { type: 'integer' } }, required: ['filter_name_'] });
+  expect(list.inputSchema).toMatchObject({
+    properties: { filter_name_: { type: 'string' }, limit: { type: 'integer' } },
+    required: ['filter_name_'],
+  });
   expect(said(await run(list, { filter_name_: 'mail', limit: 2 }))).toBe('["list_apps",{"filter[name]":"mail","limit":2}]');
 });
 
