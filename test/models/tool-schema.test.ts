@@ -224,6 +224,7 @@ describe('references', () => {
     };
     const form = toToolSchema(schema, taker);
     expect(problem(form)).toBeUndefined();
+    expect(form).toMatchObject({ properties: { top: { type: 'object' } } });
     expect(JSON.stringify(form).length).toBeLessThanOrEqual(64 * 1024);
   });
 
