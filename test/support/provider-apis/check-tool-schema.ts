@@ -27,6 +27,9 @@ export function openaiSchemaProblem(schema: Schema): string | undefined {
   });
 }
 
+/** It takes a while to compile, and nothing that is checked goes into it. */
+const draft = new Ajv2020({ strict: false, logger: false, validateFormats: false });
+
 /** Anthropic: anthropics/claude-code#5973, beautyfree/appstore-connect-mcp#2, Dokploy/mcp#74. */
 export function anthropicSchemaProblem(schema: Schema): string | undefined {
   if (schema.type === undefined) return '.type: Field required';
@@ -38,8 +41,7 @@ export function anthropicSchemaProblem(schema: Schema): string | undefined {
   if (names.some((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name))) {
     return ".properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'";
   }
-  const ajv = new Ajv2020({ strict: false, logger: false, validateFormats: false });
-  const isOne = ajv.validateSchema(schema) === true && firstIn(schema, [], (node) => danglingReference(schema, node)) === undefined;
+  const isOne = draft.validateSchema(schema) === true && firstIn(schema, [], (node) => danglingReference(schema, node)) === undefined;
   return isOne ? undefined : ': JSON schema is invalid. It must match JSON Schema draft 2020-12';
 }
 
