@@ -11,7 +11,7 @@ import { createModels } from '../src/models/providers.js';
 import { createAttributeCheck } from '../src/client/temporal/connection.js';
 import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
-import { createToolRegistry } from '../src/tools/registry.js';
+import { createToolRegistry } from '../src/tools/tool.js';
 import { workerOptions } from '../src/worker.js';
 import { bundleOptions } from '../src/extensions/workflow-bundle.js';
 import { ANSWER } from './bodies.js';

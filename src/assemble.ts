@@ -18,7 +18,7 @@ import type { Embedder } from './models/embedder.js';
 import type { KnownSecrets } from './platform/known-secrets.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
-import { createToolRegistry } from './tools/registry.js';
+import { createToolRegistry } from './tools/tool.js';
 import type { Tool } from './tools/tool.js';
 
 export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' | 'workspace' | 'defaultModel'> {

@@ -51,7 +51,7 @@ import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
-import { startThread } from './tools/child-program.js';
+import { startThread } from './platform/processes.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';

@@ -15,7 +15,7 @@ import type { BackgroundEmbedding } from '../memory/recall/open-recall.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
-import type { ToolRegistry } from '../tools/registry.js';
+import type { ToolRegistry } from '../tools/tool.js';
 import type { RememberedWrite } from '../heal/restore-memory.js';
 import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 

@@ -82,7 +82,7 @@ export interface HumanInputClient {
 export interface PeopleAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
-  readonly withId: (message: string | Message) => Message & { readonly id: string };
+  readonly withId: (message: string | Message) => Promise<Message & { readonly id: string }>;
   /** Undefined where the store does not have them; rejects where it does not answer. */
   readonly argumentsOf: (approval: Approval) => Promise<JsonValue | undefined>;
   /** Ids of running conversations, latest first. */
@@ -204,8 +204,8 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
       );
     },
 
-    enqueue(id, message) {
-      const outgoing = withId(message);
+    async enqueue(id, message) {
+      const outgoing = await withId(message);
       const without = async (): Promise<string> => {
         await handleOf(id).signal(messageSignal, outgoing);
         return describeDelivery(outgoing.id);

@@ -1,7 +1,7 @@
 /** All that programs do with conversations, put together from the parts beside this file. */
 import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
-import { createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
+import { checkMessage, createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
 import { createAttach, type AttachClient, createUploads, DEFAULT_KEPT_BYTES, type UploadsClient } from './uploads.js';
 import { toDescription, type Description, type Listed } from './describe.js';
 import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
@@ -26,7 +26,6 @@ import {
   type Status,
   type TurnResult,
 } from '../conversation/protocol/contract.js';
-import { readMessage } from '../conversation/protocol/message.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
 import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
@@ -296,7 +295,7 @@ export function createClientWith({
     },
 
     async message(id, message) {
-      const outgoing = withId(message);
+      const outgoing = await withId(message);
       await signalled(`cannot send to ${id}`, () => handleOf(id).signal(messageSignal, outgoing));
       return { messageId: outgoing.id };
     },
@@ -369,10 +368,8 @@ function checkedId(id: string, ...patterns: readonly RegExp[]): string {
   throw new ClientError('invalid', `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${ID_PATTERN.source}`);
 }
 
-/** Checked here as the workflow checks it, so that a signal is refused before it is sent. */
-function withId(message: string | Message): Message & { readonly id: string } {
-  const checked = readMessage(message);
-  if (!checked.ok) throw new ClientError('invalid', checked.reason);
+async function withId(message: string | Message): Promise<Message & { readonly id: string }> {
+  await checkMessage(message);
   const given = typeof message === 'string' ? { text: message } : message;
   return { ...given, id: given.id ?? randomUUID() };
 }

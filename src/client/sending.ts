@@ -7,6 +7,7 @@ import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE, rewindUpdate } fr
 import { withRetries, type WithSignal, describeDelivery, type UnlessNoWorker, type AskWorker } from './temporal/patience.js';
 import { partSchema, readMessage } from '../conversation/protocol/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
+import { messageSchemaRefusal } from '../platform/json-schema/check.js';
 import { ClientError } from './errors.js';
 import type { ReadingClient } from './reading.js';
 
@@ -22,7 +23,7 @@ export interface Sending {
     id: string,
     options: StartOptions,
   ) => WorkflowStartOptions & { readonly args: StartOptions[]; readonly workflowId: string };
-  readonly withId: (message: string | Message) => Message & { readonly id: string };
+  readonly withId: (message: string | Message) => Promise<Message & { readonly id: string }>;
 }
 
 export interface SendingClient {
@@ -50,7 +51,7 @@ export function createSending(parts: Sending): SendingClient {
     untilEnded,
 
     async send(id, message, { start, signal: given } = {}) {
-      const outgoing = withId(message);
+      const outgoing = await withId(message);
       if (start) await checkAgent(id, start);
       const attempt = `cannot send to ${id}`;
       /** A signal is in the history at once, worker or not; an update that no worker takes is nowhere. */
@@ -87,6 +88,14 @@ export function createSending(parts: Sending): SendingClient {
         untilEnded(id, { turnId, text: '', stopReason: 'continues', usage: NO_USAGE, toolCalls: 0 }, waitSignal),
       ),
   };
+}
+
+/** As the workflow checks it, so that a signal is refused before it is sent; and its schemas, which no workflow may compile. */
+export async function checkMessage(message: string | Message): Promise<void> {
+  const read = readMessage(message);
+  if (!read.ok) throw new ClientError('invalid', read.reason);
+  const refusal = typeof message === 'string' ? undefined : await messageSchemaRefusal(message);
+  if (refusal !== undefined) throw new ClientError('invalid', refusal);
 }
 
 // Answers a turn anew, or a reworded message: a rewind to before the turn that brings the message along, so that both happen or neither.

@@ -2,12 +2,12 @@
  * Tools of the program that sent a message, as the model is offered them. They never run here: a call waits for their program, which is
  * trusted with no more than what they answer.
  */
-import type { ClientTool } from '../records/message.js';
+import type { ClientTool, JsonObject } from '../records/message.js';
 import { toPrefixed } from '../conversation/protocol/message.js';
 import { truncate } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
-import { readSchema } from './mcp/server-tool.js';
-import { checkSchema } from './schema-check.js';
+import { schemaCheck } from '../platform/json-schema/check.js';
+import { readSchema, strangeArgument } from './mcp/server-tool.js';
 import type { Tool } from './tool.js';
 
 const MAX_WHY = 500;
@@ -16,7 +16,9 @@ const MAX_WHY = 500;
 export function clientToolsRefusal(tools: readonly ClientTool[]): string | undefined {
   for (const { name, inputSchema } of tools) {
     const schema = readSchema(inputSchema);
-    if (typeof schema === 'string') return `the tool "${name}" cannot be used: ${schema}`;
+    const strange = typeof schema === 'string' ? undefined : strangeArgument(schema);
+    const why = strange === undefined ? schema : `its argument ${JSON.stringify(strange.slice(0, 100))} has a name that providers refuse`;
+    if (typeof why === 'string') return `the tool "${name}" cannot be used: ${why}`;
   }
   return undefined;
 }
@@ -26,7 +28,7 @@ export function clientTools(json: string | undefined): readonly Tool[] {
   if (json === undefined) return [];
   return (JSON.parse(json) as readonly ClientTool[]).flatMap((tool) => {
     const inputSchema = readSchema(tool.inputSchema);
-    return typeof inputSchema === 'string' ? [] : [toTool({ ...tool, inputSchema })];
+    return typeof inputSchema === 'string' || strangeArgument(inputSchema) !== undefined ? [] : [toTool(tool, inputSchema)];
   });
 }
 
@@ -36,15 +38,15 @@ export function toBeCalled(json: string | undefined): ReadonlySet<string> {
   return new Set(tools.flatMap(({ name, mustCall }) => (mustCall ? [toPrefixed(name)] : [])));
 }
 
-function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
+function toTool({ name, description = '', inputSchema: given }: ClientTool, inputSchema: JsonObject): Tool {
   return {
     name: toPrefixed(name),
     description: (hasHidden(description) ? withoutHidden(description) : description).trim() || `The tool ${name} of the client.`,
     inputSchema,
     policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-    // Of a schema that cannot be used, such as one with a reference to nowhere, the program has to look for itself.
+    // As its program has written it: what a model is shown may say less.
     schemaViolation: async (input) => {
-      const verdict = await checkSchema({ schema: inputSchema, data: input });
+      const verdict = await schemaCheck.judge({ schema: given, data: input });
       return verdict.kind === 'violated' ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY) : undefined;
     },
     workflowAction: (_input, { approvalExpiryMs }) => ({ kind: 'ask-client', expiresMs: approvalExpiryMs }),

@@ -1,5 +1,6 @@
-/** What an agent can do, one tool at a time. */
+/** What an agent can do, one tool at a time, and the tools that a worker has. */
 import type { z } from 'zod';
+import { isClientTool } from '../conversation/protocol/message.js';
 import type { WorkflowAction } from '../conversation/turn/model-step-effects.js';
 import type { Episode, Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
@@ -7,6 +8,7 @@ import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
 import type { RecallQuery } from '../memory/recall/recall.js';
 import type { Recalled } from '../memory/recall/recalled.js';
+import type { ToolDescription } from '../models/model.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult =
@@ -154,3 +156,50 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
 
 /** Whether a call runs, waits for a person, or is refused. */
 export type ApprovalPolicy = 'allow' | 'ask' | 'deny';
+
+// The tools that a worker has, by name.
+
+export interface ToolRegistry {
+  readonly find: (name: string) => Tool | undefined;
+  /** The named tools in the order given, each once. Throws UnknownTools for names that are not here. */
+  readonly select: (names: readonly string[]) => readonly Tool[];
+  /** What a model is offered: the named tools in the order given, or all, sorted by name, so that the prompt stays byte-stable. */
+  readonly describe: (names?: readonly string[]) => readonly ToolDescription[];
+  /** Sorted. */
+  readonly names: readonly string[];
+}
+
+export class UnknownTools extends Error {
+  override readonly name = 'UnknownTools';
+  constructor(
+    readonly unknown: readonly string[],
+    known: readonly string[],
+  ) {
+    super(`no tool is named ${unknown.map((name) => JSON.stringify(name)).join(', ')}; there are: ${known.join(', ') || 'none'}`);
+  }
+}
+
+export function createToolRegistry(tools: readonly Tool[]): ToolRegistry {
+  // A Map, since an object would answer to `constructor` and `__proto__`.
+  const byName = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (byName.has(tool.name)) throw new Error(`two tools are named ${tool.name}; a model could not tell them apart: rename one`);
+    if (isClientTool(tool.name))
+      throw new Error(`no tool may be named ${tool.name}: so begin the names of tools that clients bring; rename it`);
+    byName.set(tool.name, tool);
+  }
+  const names = [...byName.keys()].sort();
+
+  const select = (wanted: readonly string[]): readonly Tool[] => {
+    const unknown = [...new Set(wanted)].filter((name) => !byName.has(name));
+    if (unknown.length > 0) throw new UnknownTools(unknown, names);
+    return [...new Set(wanted)].flatMap((name) => byName.get(name) ?? []);
+  };
+
+  return {
+    names,
+    select,
+    find: (name) => byName.get(name),
+    describe: (wanted = names) => select(wanted).map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+  };
+}

@@ -32,7 +32,7 @@ import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
-import { createToolRegistry } from '../../src/tools/registry.js';
+import { createToolRegistry } from '../../src/tools/tool.js';
 import { startRedis } from '../support/redis-server.js';
 import { bytesOfFiles, bytesOfRedis } from '../support/store-bytes.js';
 

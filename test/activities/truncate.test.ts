@@ -8,7 +8,7 @@ import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import type { TruncateInput } from '../../src/conversation/context/compaction-effects.js';
 import type { ConversationKey } from '../../src/stores/store.js';
 import { createFileStore } from '../../src/stores/file/index.js';
-import { createToolRegistry } from '../../src/tools/registry.js';
+import { createToolRegistry } from '../../src/tools/tool.js';
 import { answer, conversation, user } from '../memory/builders.js';
 
 const KEY: ConversationKey = { namespace: 'default', scope: 's', conversation: 'c1', life: 'l1' };

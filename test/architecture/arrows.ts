@@ -34,6 +34,15 @@ export const ARROWS: readonly Row[] = [
   { place: 'records/webhooks/', may: [], packages: ['zod'] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
+  // Starts Perdura's programs that run apart; under test they are transpiled.
+  { place: 'platform/processes.ts', may: ['platform/'], packages: ['node:fs', 'node:worker_threads', '@swc/core'] },
+  {
+    // Schemas of others: read and rewritten anywhere, compiled only in a thread.
+    place: 'platform/json-schema/',
+    may: ['platform/'],
+    mayTypes: ['records/'],
+    packages: ['ajv', 'p-limit', 'node:crypto', 'node:events', 'node:worker_threads'],
+  },
   // Small words for thrown values and JSON, which the sandbox takes too.
   ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
   { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },

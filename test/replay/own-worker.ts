@@ -6,7 +6,7 @@ import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
-import { createToolRegistry } from '../../src/tools/registry.js';
+import { createToolRegistry } from '../../src/tools/tool.js';
 import type { Store } from '../../src/stores/store.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { createToolRegistry, UnknownTools } from '../../src/tools/registry.js';
+import { createToolRegistry, UnknownTools } from '../../src/tools/tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 
 const named = (name: string): Tool => defineTool({ name, description: `Does ${name}.`, input: z.object({}), run: () => name });

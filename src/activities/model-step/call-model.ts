@@ -50,7 +50,7 @@ import { errorMessage } from '../../platform/errors.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callIdentity } from '../../tools/call-identity.js';
-import { checkSchema } from '../../tools/schema-check.js';
+import { schemaCheck } from '../../platform/json-schema/check.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
 
 /** A call in the ledger: its answer, and what its step had found. */
@@ -311,7 +311,7 @@ async function findSchemaViolation(text: string, schema: JsonObject): Promise<st
   } catch (error) {
     return `it is not JSON (${error instanceof Error ? truncate(error.message, 200) : 'it cannot be read'})`;
   }
-  const verdict = await checkSchema({ schema, data });
+  const verdict = await schemaCheck.judge({ schema, data });
   if (verdict.kind === 'fits') return undefined;
   // The person who sent the schema reads it as the turn's error.
   if (verdict.kind === 'unusable') return `the schema itself cannot be used (${truncate(verdict.why, 200)})`;

@@ -12,7 +12,7 @@ import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused } from '../../stores/store.js';
-import { UnknownTools } from '../../tools/registry.js';
+import { UnknownTools } from '../../tools/tool.js';
 import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds, fixedTokens } from './prompt-budget.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { findTools } from '../tools/tools-of.js';

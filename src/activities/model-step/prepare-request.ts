@@ -1,10 +1,11 @@
 /** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
 import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput, MadeCitation } from '../../conversation/turn/model-step-effects.js';
-import { shownText, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
+import { shownText, type ClientTool, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
 import { countMessageTokens, estimateStringTokens } from '../../memory/tokens.js';
 import { estimateMediaTokens, measureTokens, type EstimatedPrompt } from '../../records/token-estimate.js';
 import { ModelFailure, type ModelRequest } from '../../models/model.js';
@@ -39,6 +40,7 @@ import { citeOld, frameNew } from '../../memory/channel/citations.js';
 import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compaction-plugin.js';
 import { createAsker, summarizers, type Asker } from '../ask-model.js';
 import { noteSpending, toSpending } from '../effect.js';
+import { messageSchemaRefusal } from '../../platform/json-schema/check.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
@@ -92,6 +94,8 @@ export async function prepareRequest(
     input.tools === undefined ? undefined : loading.then(() => store.bodies.get(key, input.tools ?? '')),
     tokenCounterFor(input.model, input.tokenRatio),
   ]);
+  const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
+  await refuseUnusable(schema, brought);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
   const [{ offered: agentTools }, window] = await Promise.all([
     findTools(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
@@ -103,7 +107,6 @@ export async function prepareRequest(
   const forced = all.filter(({ name }) => wanted.has(name));
   const offered = forced.length > 0 ? forced : all;
   const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
-  const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
   const left = listSlots(input.refused ?? []);
   const refused = await readRefused(dependencies, read, left);
   const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'unproven' | 'without'> => {
@@ -136,6 +139,13 @@ function estimatePrompt({ system, tools, messages }: ModelRequest): EstimatedPro
     messages: countMessageTokens(messages) - media,
     ...(media > 0 && { hasMedia: true }),
   };
+}
+
+/** Before anything is paid: entrances refuse such a message, but a signal of another program's client reaches no entrance. */
+async function refuseUnusable(output: JsonObject | undefined, brought: string | undefined): Promise<void> {
+  const tools = brought === undefined ? [] : (JSON.parse(brought) as readonly ClientTool[]);
+  const refusal = await messageSchemaRefusal({ ...(output && { output }), tools });
+  if (refusal !== undefined) throw ApplicationFailure.nonRetryable(refusal, 'output-schema');
 }
 
 /**

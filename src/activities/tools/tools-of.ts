@@ -2,7 +2,7 @@
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
 import { isServerToolName, serverPrefix } from '../../tools/mcp/server-tool.js';
-import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
+import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/tool.js';
 import type { Tool } from '../../tools/tool.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import type { AgentConfig } from '../../agents/agent-config.js';

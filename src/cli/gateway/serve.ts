@@ -181,7 +181,7 @@ async function describeAgent(
   const [{ builtinToolsWith }, { toolSettings }, { createToolRegistry }] = await Promise.all([
     import('../../tools/builtin/index.js'),
     import('../../worker.js'),
-    import('../../tools/registry.js'),
+    import('../../tools/tool.js'),
   ]);
   const userTools = user.tools ?? [];
   const registry = createToolRegistry([...builtinToolsWith(toolSettings(config, folder)), ...userTools]);

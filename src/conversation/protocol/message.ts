@@ -41,7 +41,7 @@ import { isRecord } from '../../platform/json.js';
 // waits for its sender as a question waits for a person.
 
 /**
- * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and
+ * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/tool.ts), so that none is ever shadowed, and
  * the answer of such a tool is never taken for the answer of a trusted one.
  */
 const PREFIX = 'client__';

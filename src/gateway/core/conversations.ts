@@ -4,6 +4,7 @@
  */
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
+import { checkMessage } from '../../client/sending.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { readMessage } from '../../conversation/protocol/message.js';
 import { mapMedia, MEDIA_KINDS, NO_USAGE, sourcesIn, type MediaKind } from '../../records/message.js';
@@ -76,7 +77,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     client,
 
     async submit(id, given, { start, signal = new AbortController().signal } = {}) {
-      refuseBad(given);
+      await refuseBad(given);
       const checked = await checkAttachments(client, given);
       const before = await open(id, start);
       const message = await placeAttachments(client, id, checked);
@@ -103,12 +104,11 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 }
 
 /** Before a conversation is begun for it, and before an answer begins to stream; files that come with it are looked at as they are placed. */
-function refuseBad(message: Message): void {
+async function refuseBad(message: Message): Promise<void> {
   const isOfFilesAlone = message.text.trim() === '' && sourcesIn(message).length > 0;
   const addresses = mapMedia(message, (sources) => sources.filter((source) => 'url' in source));
   const rest = Object.fromEntries(Object.entries(message).filter(([name]) => !MEDIA_KINDS.includes(name as MediaKind)));
-  const read = readMessage({ ...rest, ...addresses, ...(isOfFilesAlone && { text: 'x' }) });
-  if (!read.ok) throw new ClientError('invalid', read.reason);
+  await checkMessage({ ...rest, ...addresses, text: isOfFilesAlone ? 'x' : message.text });
 }
 
 /** As the workflow reads it: with a picture beside it, `/new` is a message like any other. */

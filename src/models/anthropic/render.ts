@@ -25,9 +25,10 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages/messages.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
+import { toToolSchema } from '../tool-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, toolResultText } from '../shown.js';
-import { toSentInput, toWellFormed, toWellFormedJson, createWireIds, toWireName } from '../wire.js';
+import { toSentInput, toWellFormed, createWireIds, toWireName } from '../wire.js';
 
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;
@@ -71,7 +72,7 @@ function renderTool(tool: ToolDescription, last: boolean): Tool {
   return {
     name: tool.name,
     description: toWellFormed(tool.description),
-    input_schema: toWellFormedJson(tool.inputSchema) as unknown as Tool.InputSchema,
+    input_schema: toToolSchema(tool.inputSchema, 'full') as unknown as Tool.InputSchema,
     ...(last && { cache_control: CACHE }),
   };
 }

@@ -10,9 +10,10 @@ import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } fro
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
-import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
+import { asCount, asList, asObject, asText, toWellFormed, toWireName, brokenStream, toSentInput } from '../wire.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
+import { toToolSchema } from '../tool-schema.js';
 import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
 
 const NAME = 'gemini';
@@ -181,7 +182,7 @@ function isGemini3OrLater(model: string): boolean {
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): FunctionDeclaration {
-  return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toWellFormedJson(inputSchema) };
+  return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toToolSchema(inputSchema, 'gemini') };
 }
 
 /** A name begins with a letter or an underscore here; `client.ts` maps it back to the tool's name. */

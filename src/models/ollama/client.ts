@@ -7,10 +7,11 @@ import { guardedCall, type HttpChannel, guardedRequest } from '../guarded-call.j
 import { type Model, type ModelRequest, type ModelDelta, type ToolDescription, answerTokens, type ContextWindow } from '../model.js';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
 import { type Answer, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
-import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
+import { asCount, asList, asObject, asText, toWellFormed, toWireName, brokenStream, toSentInput } from '../wire.js';
 import { toRefusal } from '../refusal.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
+import { toToolSchema } from '../tool-schema.js';
 import { describeDocument, inTurns, describeRecordings, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { cutText, EMBED_MS, readVectors, type Embedder } from '../embedder.js';
@@ -198,7 +199,7 @@ export function renderRequest(request: ModelRequest): ChatRequest & { stream: tr
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): Tool {
-  const parameters = toWellFormedJson(inputSchema) as unknown as NonNullable<Tool['function']['parameters']>;
+  const parameters = toToolSchema(inputSchema, 'ollama') as unknown as NonNullable<Tool['function']['parameters']>;
   return { type: 'function', function: { name, description: toWellFormed(description), parameters } };
 }
 

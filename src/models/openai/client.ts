@@ -19,8 +19,9 @@ import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat,
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import { asCount, asObject, toWellFormed, toWellFormedJson, createWireIds, toWireName, toSentInput } from '../wire.js';
-import { sentSchema } from '../answer-schema.js';
+import { asCount, asObject, toWellFormed, createWireIds, toWireName, toSentInput } from '../wire.js';
+import { sentSchema, streamWithoutAbsent } from '../answer-schema.js';
+import { toToolSchema } from '../tool-schema.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { cutText, EMBED_MS, readVectors, type Embedder } from '../embedder.js';
 
@@ -92,9 +93,11 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     takesMustCall: true,
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
-      const answer = api.answer(api.name, options.onDelta);
       const isSlowToBegin = baseURL !== undefined;
-      return await guardedCall({ provider, request, options, answer, fetch, isSlowToBegin, ask: (channel) => ask(request, channel) });
+      return await streamWithoutAbsent(api.name, request, options, async (told) => {
+        const answer = api.answer(api.name, told.onDelta);
+        return guardedCall({ provider, request, options: told, answer, fetch, isSlowToBegin, ask: (channel) => ask(request, channel) });
+      });
     },
   };
 }
@@ -160,7 +163,7 @@ function renderTool({ name, description, inputSchema }: ToolDescription): Functi
     type: 'function',
     name,
     description: toWellFormed(description),
-    parameters: { ...toWellFormedJson(inputSchema) },
+    parameters: { ...toToolSchema(inputSchema, 'full') },
     strict: false,
   };
 }

@@ -14,6 +14,7 @@ import type {
 } from 'openai/resources/chat/completions/completions.js';
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
+import { toToolSchema } from '../tool-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import type { Refused } from '../refusal.js';
 import {
@@ -27,7 +28,7 @@ import {
   sentText,
   textAndCalls,
 } from '../shown.js';
-import { toSentInput, toWellFormed, toWellFormedJson, createWireIds, toWireName } from '../wire.js';
+import { toSentInput, toWellFormed, createWireIds, toWireName } from '../wire.js';
 
 const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
   ['audio/wav', 'wav'],
@@ -67,7 +68,10 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): ChatCompletionFunctionTool {
-  return { type: 'function', function: { name, description: toWellFormed(description), parameters: { ...toWellFormedJson(inputSchema) } } };
+  return {
+    type: 'function',
+    function: { name, description: toWellFormed(description), parameters: { ...toToolSchema(inputSchema, 'full') } },
+  };
 }
 
 interface Rendering {

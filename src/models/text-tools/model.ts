@@ -15,6 +15,7 @@ import {
   type JsonObject,
 } from '../../records/message.js';
 import type { Model, ModelRequest, ModelResponse, TextToolFormat, ToolDescription } from '../model.js';
+import { toToolSchema } from '../tool-schema.js';
 import { isRecord } from '../../platform/json.js';
 import { oneLine, cut } from '../../records/text.js';
 import { objectAt } from '../../records/balanced-json.js';
@@ -22,7 +23,11 @@ import { objectAt } from '../../records/balanced-json.js';
 export function withTextTools(model: Model, format: TextToolFormat): Model {
   return {
     provider: model.provider,
-    stream: async (request, options) => readCalls(await model.stream(describeTools(request, format), options), request, format),
+    async stream(given, options) {
+      const tools = given.tools.map((tool) => ({ ...tool, inputSchema: toToolSchema(tool.inputSchema, 'full') }));
+      const request = { ...given, tools };
+      return readCalls(await model.stream(describeTools(request, format), options), request, format);
+    },
   };
 }
 

@@ -7,9 +7,12 @@ import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
 import type { ToolPin } from '../../stores/store.js';
-import { toPin, type ServerTool, type ToolState } from './server-tool.js';
+import { toPin, withSafeNames, type ServerTool, type ToolState } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 import { isRecord } from '../../platform/json.js';
+import { schemaCheck } from '../../platform/json-schema/check.js';
+import { hasBranches } from '../../platform/json-schema/normal-form.js';
+import { truncate } from '../../records/text.js';
 
 export interface OfferedTool {
   readonly name: string;
@@ -23,21 +26,37 @@ export interface OfferedTool {
 /** How long a call waits for a server that is just being connected. */
 export const CONNECT_PATIENCE_MS = 8_000;
 
+/** Characters of what does not fit. */
+const MAX_WHY = 500;
+
 export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool {
-  const { server, tool, description, inputSchema } = accepted;
+  const { server, tool, description } = accepted;
+  const { schema: inputSchema, fromWire } = withSafeNames(accepted.inputSchema);
   const { timeout, trustAnnotations } = link.server;
   return {
     name,
     description,
     inputSchema,
     policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), quick: false, timeoutMs: timeout },
+    // No provider takes branches at the top, so the model has not seen them as they are.
+    ...(hasBranches(accepted.inputSchema) && {
+      schemaViolation: async (input) => {
+        const verdict = await schemaCheck.judge({ schema: accepted.inputSchema, data: fromWire(argumentsIn(input)) });
+        return verdict.kind === 'violated'
+          ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY)
+          : undefined;
+      },
+    }),
     examine: (input) => Promise.resolve(leavingFor(link, input)),
     async run(input, { signal }) {
       try {
         await link.refresh(CONNECT_PATIENCE_MS);
         const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.secrets.redact);
+        return toToolResult(
+          await link.ask('tools/call', { name: tool, arguments: fromWire(argumentsIn(input)) }, signal),
+          link.secrets.redact,
+        );
       } catch (error) {
         return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }

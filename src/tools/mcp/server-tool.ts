@@ -3,12 +3,14 @@
  * agent, and a schema that a provider refuses would end every turn.
  */
 import { createHash } from 'node:crypto';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { listIssues } from '../result-text.js';
 import { hasHidden, withoutHidden } from '../hidden-text.js';
 import type { AgentKey, Pins, ServerPins, ToolPin } from '../../stores/store.js';
+import { createSyntaxCheck } from '../../platform/json-schema/check.js';
+import { toModern } from '../../platform/json-schema/drafts.js';
+import { inlineRefs, mergeTop } from '../../platform/json-schema/normal-form.js';
 
 export interface ServerTool {
   readonly server: string;
@@ -34,27 +36,22 @@ const DEEPEST_SCHEMA = 24;
 /** Characters of all tools of one server that are offered: they stand in every prompt. */
 const MAX_LIST = 256 * 1024;
 const TOO_MUCH = `the tools of this server have more than ${MAX_LIST} characters together; name those that are wanted on the server's side`;
-/** As Anthropic wants them; others take more. */
+/** Of an argument, as Anthropic wants it; others take more. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
+const FOREIGN_LETTERS = /[^a-zA-Z0-9_.-]+/g;
 
 const answerSchema = z.object({
   name: z.string().min(1).max(MAX_NAME),
   description: z.string().optional(),
-  inputSchema: z.looseObject({ type: z.literal('object').optional() }).optional(),
+  inputSchema: z.looseObject({}).nullish(),
   annotations: z.object({ readOnlyHint: z.boolean().optional(), idempotentHint: z.boolean().optional() }).optional(),
 });
 
-/** Made once for a whole list: it takes longer to make than to use. Answers what is wrong with a schema, undefined for nothing. */
-type SchemaCheck = (schema: JsonObject) => string | undefined;
-
-function createSchemaCheck(): SchemaCheck {
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
-  return (schema) => (ajv.validateSchema(schema) === true ? undefined : ajv.errorsText());
-}
+type SyntaxCheck = ReturnType<typeof createSyntaxCheck>;
 
 /** Of a whole list, in its order: those that are beyond `MAX_LIST` together are not looked at. */
 export function readServerTools(server: string, items: readonly unknown[]): { readonly tools: ServerTool[]; readonly leftOut: LeftOut[] } {
-  const check = createSchemaCheck();
+  const check = createSyntaxCheck();
   const tools: ServerTool[] = [];
   const leftOut: LeftOut[] = [];
   let size = 0;
@@ -76,12 +73,12 @@ export function promptSize({ tool, description, inputSchema }: ServerTool): numb
   return tool.length + description.length + JSON.stringify(inputSchema).length;
 }
 
-function readServerTool(server: string, given: unknown, check: SchemaCheck): ServerTool | LeftOut {
+function readServerTool(server: string, given: unknown, check: SyntaxCheck): ServerTool | LeftOut {
   const checked = answerSchema.safeParse(given);
   if (!checked.success) return { tool: nameIn(given), reason: listIssues(checked.error.issues).join('; ') };
   const { name, description = '', annotations = {} } = checked.data;
   // Of what was given, not of what zod made of it: that has lost a `__proto__`.
-  const schema = readSchema((given as { inputSchema?: JsonObject }).inputSchema ?? {}, check);
+  const schema = readSchema((given as { inputSchema?: JsonObject | null }).inputSchema ?? {}, check);
   if (typeof schema === 'string') return { tool: name, reason: schema };
   return {
     server,
@@ -111,20 +108,66 @@ function capped(given: string): string {
   return `${characters.slice(0, MAX_DESCRIPTION).join('')}… [cut here: ${given.length} characters]`;
 }
 
-/** The schema as providers take it, or why it cannot be used. */
-export function readSchema(given: JsonObject, check: SchemaCheck = createSchemaCheck()): JsonObject | string {
+/**
+ * The schema in the words of draft 2020-12, an object at its top, or why it cannot be used. Which draft it names does not count: servers
+ * name one and write another. What providers do not take of it is theirs to rewrite (models/tool-schema.ts).
+ */
+export function readSchema(given: JsonObject, check: SyntaxCheck = createSyntaxCheck()): JsonObject | string {
   if (depthExceeds(given, DEEPEST_SCHEMA)) return `its input schema is deeper than ${DEEPEST_SCHEMA} levels`;
   if (JSON.stringify(given).length > 4 * MAX_SCHEMA) return `its input schema has more than ${MAX_SCHEMA} bytes`;
-  const { $schema: _, anyOf: _any, oneOf: _one, allOf: _all, ...rest } = given;
-  const schema = { ...(withCappedTexts(rest) as JsonObject), type: 'object' };
+  if (given['type'] !== undefined && ![given['type']].flat().includes('object')) return 'its input schema is not one of an object';
+  const schema = { ...(withCappedTexts(toModern(given)) as JsonObject), type: 'object' };
   const text = JSON.stringify(schema);
   if (Buffer.byteLength(text) > MAX_SCHEMA) return `its input schema has more than ${MAX_SCHEMA} bytes`;
   if (hasHidden(text)) return 'its input schema has characters that cannot be seen';
-  const properties = 'properties' in schema && typeof schema.properties === 'object' ? Object.keys(schema.properties ?? {}) : [];
-  const strange = properties.find((name) => !PROPERTY_NAME.test(name) || name === '__proto__');
-  if (strange !== undefined) return `its argument ${JSON.stringify(strange.slice(0, 100))} has a name that providers refuse`;
   const wrong = check(schema);
-  return wrong === undefined ? schema : `its input schema is no JSON Schema: ${wrong.slice(0, 300)}`;
+  if (wrong !== undefined) return `its input schema is no JSON Schema: ${wrong.slice(0, 300)}`;
+  const reserved = argumentNames(schema).find((name) => name === '__proto__');
+  return reserved === undefined ? schema : `its argument ${reserved} has a name that providers refuse`;
+}
+
+function argumentNames(schema: JsonObject): readonly string[] {
+  return Object.keys(topOf(schema)['properties'] as JsonObject);
+}
+
+function topOf(schema: JsonObject): JsonObject {
+  return mergeTop(inlineRefs(schema, { recursion: 'kept' }));
+}
+
+/** The first argument whose name a provider refuses; `fromWire` of `withSafeNames` is for those that can be renamed. */
+export function strangeArgument(schema: JsonObject): string | undefined {
+  return argumentNames(schema).find((name) => !PROPERTY_NAME.test(name));
+}
+
+/**
+ * Arguments by names that every provider takes, and the way back to those that the server knows. A schema whose names are all taken stays
+ * as it is.
+ */
+export function withSafeNames(schema: JsonObject): { readonly schema: JsonObject; readonly fromWire: (input: JsonObject) => JsonObject } {
+  if (strangeArgument(schema) === undefined) return { schema, fromWire: (input) => input };
+  const top = topOf(schema);
+  const names = argumentNames(schema);
+  const taken = new Set(names.filter((name) => PROPERTY_NAME.test(name)));
+  const safe = new Map<string, string>();
+  for (const name of names) {
+    const base = name.replace(FOREIGN_LETTERS, '_').slice(0, MAX_LENGTH) || '_';
+    let renamed = PROPERTY_NAME.test(name) ? name : base;
+    for (let n = 2; renamed !== name && taken.has(renamed); n++) renamed = `${base.slice(0, MAX_LENGTH - 4)}_${n}`;
+    taken.add(renamed);
+    safe.set(name, renamed);
+  }
+  const back = new Map([...safe].map(([name, renamed]) => [renamed, name]));
+  const rename = (values: JsonObject, by: ReadonlyMap<string, string>): JsonObject =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [by.get(name) ?? name, value]));
+  const { properties, required, dependentRequired: _, dependentSchemas: _schemas, ...rest } = top;
+  return {
+    schema: {
+      ...rest,
+      properties: rename(properties as JsonObject, safe),
+      ...(Array.isArray(required) && { required: (required as string[]).map((name) => safe.get(name) ?? name) }),
+    },
+    fromWire: (input) => rename(input, back),
+  };
 }
 
 function depthExceeds(value: JsonValue | undefined, left: number): boolean {

@@ -1,6 +1,7 @@
 /** What the real Gemini API refuses, in its own words. Pure. Limits of a single model are not checked. */
 import type { ApiError } from './api-error.js';
 import { extraField, isRecord, type Fields } from './check-fields.js';
+import { geminiSchemaProblem } from './check-tool-schema.js';
 import { geminiError } from './gemini-error.js';
 
 const known: Fields = new Set([
@@ -73,6 +74,8 @@ function checkFields(body: Record<string, unknown>): string | undefined {
     if (schema !== undefined && type !== 'application/json') {
       return '* GenerateContentRequest.generation_config.response_json_schema: only allowed when response_mime_type is application/json.';
     }
+    const problem = isRecord(schema) ? geminiSchemaProblem(schema) : undefined;
+    if (problem !== undefined) return `* GenerateContentRequest.generation_config.response_json_schema: ${problem}`;
     if (type === 'application/json' && body.tools !== undefined) {
       return "Function calling with a response mime type: 'application/json' is unsupported";
     }
@@ -95,6 +98,10 @@ function checkTools(tools: unknown): string | undefined {
       if (extra !== undefined) return unknownName(extra, path);
       const wrong = checkName(declared.name, `GenerateContentRequest.${path}.name`);
       if (wrong !== undefined) return wrong;
+      const { parametersJsonSchema: schema } = declared;
+      if (schema !== undefined && !isRecord(schema)) return `Invalid value at '${path}.parameters_json_schema'`;
+      const problem = schema && geminiSchemaProblem(schema);
+      if (problem !== undefined) return `* GenerateContentRequest.${path}.parameters_json_schema: ${problem}`;
     }
   }
   return undefined;

@@ -2,6 +2,7 @@
  * What a real Ollama refuses, in its own words. Pure. It takes fields that it does not know, and does not look at how
  * calls and results fit together: what its templates make of them is the model's to see.
  */
+import { ollamaSchemaProblem } from './check-tool-schema.js';
 import type { ApiError } from './api-error.js';
 import { isRecord } from './check-fields.js';
 import { ollamaError } from './ollama-error.js';
@@ -36,6 +37,8 @@ function checkTools(tools: unknown): string | undefined {
     if (typeof name !== 'string') return mismatched(name, 'ToolFunction.tools.function.name', 'string');
     if (parameters !== undefined && !isRecord(parameters))
       return mismatched(parameters, 'ToolFunction.tools.function.parameters', 'struct');
+    const problem = parameters && ollamaSchemaProblem(parameters);
+    if (problem !== undefined) return problem;
   }
   return undefined;
 }

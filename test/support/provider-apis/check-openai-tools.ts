@@ -1,6 +1,7 @@
 /** What both of OpenAI's APIs refuse of tools, calls and the form of an answer, in their words. `path` names the place, as in `tools[0].function`. */
 import { strictSchemaProblem } from './check-answer-schema.js';
 import { isRecord } from './check-fields.js';
+import { openaiSchemaProblem } from './check-tool-schema.js';
 
 const namePattern = /^[a-zA-Z0-9_-]+$/;
 const maxNameLength = 64;
@@ -12,10 +13,8 @@ export function checkFunction(tool: Record<string, unknown>, path: string): stri
   const { parameters } = tool;
   if (parameters === undefined || parameters === null) return undefined;
   if (!isRecord(parameters)) return `Invalid type for '${path}.parameters': expected an object.`;
-  if (parameters.type !== 'object') {
-    return `Invalid schema for function '${String(tool.name)}': schema must be a JSON Schema of 'type: "object"', got 'type: "${String(parameters.type ?? 'None')}"'.`;
-  }
-  return undefined;
+  const problem = openaiSchemaProblem(parameters);
+  return problem && `Invalid schema for function '${String(tool.name)}': ${problem}`;
 }
 
 export function checkCall(call: Record<string, unknown>, path: string): string | undefined {

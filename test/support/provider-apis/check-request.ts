@@ -8,6 +8,7 @@ import { invalidRequest, type ApiError } from './api-error.js';
 import { strictSchemaProblem } from './check-answer-schema.js';
 import { checkBody } from './check-body.js';
 import { checkMessages } from './check-messages.js';
+import { anthropicSchemaProblem } from './check-tool-schema.js';
 import { extraField, isRecord, toolNamePattern, type Fields } from './check-fields.js';
 
 export interface CheckOptions {
@@ -127,12 +128,8 @@ function checkTool(tool: Record<string, unknown>, path: string): string | undefi
   const schema = tool.input_schema;
   if (schema === undefined) return `${path}.input_schema: Field required`;
   if (!isRecord(schema)) return `${path}.input_schema: Input should be a valid dictionary`;
-  if (schema.type === undefined) return `${path}.input_schema.type: Field required`;
-  if (schema.type !== 'object') return `${path}.input_schema.type: Input should be 'object'`;
-  if (['oneOf', 'allOf', 'anyOf'].some((word) => word in schema)) {
-    return `${path}.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`;
-  }
-  return undefined;
+  const problem = anthropicSchemaProblem(schema);
+  return problem && `${path}.input_schema${problem}`;
 }
 
 function checkCacheMarks(body: Record<string, unknown>): string | undefined {

@@ -273,12 +273,14 @@ describe('a server that lies', () => {
       'mcp__evil__either',
       'mcp__evil__hidden',
       'mcp__evil__long',
+      'mcp__evil__named',
       expect.stringMatching(/^mcp__evil__n{44}_[0-9a-f]{8}$/),
       expect.stringMatching(/^mcp__evil__with-spaces-and_[0-9a-f]{8}$/),
     ]);
     expect(named(all, 'mcp__evil__long').description).toHaveLength(2_048 + '… [cut here: 204801 characters]'.length);
     expect(named(all, 'mcp__evil__hidden').description).toBe('good');
-    expect(named(all, 'mcp__evil__either').inputSchema).toEqual({ type: 'object' });
+    expect(named(all, 'mcp__evil__either').inputSchema).toEqual({ type: 'object', anyOf: [{ required: ['a'] }] });
+    expect(named(all, 'mcp__evil__named').inputSchema).toEqual({ type: 'object', properties: { a_b: {} } });
     const told = bench.lines.join('\n');
     for (const reason of [
       'its tool twice is left out: 2 tools would be named mcp__evil__twice',
@@ -286,7 +288,6 @@ describe('a server that lies', () => {
       'its tool deep is left out: its input schema is deeper than 24 levels',
       'its tool wide is left out: its input schema has more than 32768 bytes',
       'its tool wrong is left out: its input schema is no JSON Schema',
-      'its tool named is left out: its argument "a b" has a name that providers refuse',
       'its tool (without a name) is left out',
     ])
       expect(told).toContain(reason);

@@ -1,7 +1,7 @@
 /** Runs a command under its supervisor (command-supervisor.ts) and brings its report, whatever becomes of either. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { childProgram } from '../../child-program.js';
+import { childProgram } from '../../../platform/processes.js';
 import type { CommandLimits, CommandReport, CommandRequest } from './command-supervisor.js';
 
 export interface Supervised extends Omit<CommandRequest, 'mark' | 'limits'> {

@@ -11,7 +11,7 @@ import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } fr
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
 import { timeoutSignal } from '../../../platform/promises.js';
 import { decodeText, detectForm } from '../../../records/file-type.js';
-import { startThread } from '../../child-program.js';
+import { startThread } from '../../../platform/processes.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
 export interface FetchSettings extends Partial<FetchGuard> {
