@@ -29,7 +29,8 @@ export function createModels(options: ProviderOptions): Models {
     gemini: createGeminiModel(options.gemini ?? {}),
     ollama: createOllamaModel(options.ollama ?? {}),
   };
-  const providers = new Map<string, Model>(Object.entries({ ...builtin, ...options.custom }));
+  const custom = Object.entries(options.custom ?? {}).map(([name, model]) => [name, model.named?.(name) ?? model] as const);
+  const providers = new Map<string, Model>([...Object.entries(builtin), ...custom]);
   const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

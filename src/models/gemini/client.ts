@@ -10,7 +10,7 @@ import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } fro
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
-import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
+import { asCount, asList, asObject, asText, toWellFormed, toFunctionName, toWellFormedJson, brokenStream, toSentInput } from '../wire.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
 import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
@@ -182,12 +182,6 @@ function isGemini3OrLater(model: string): boolean {
 
 function renderTool({ name, description, inputSchema }: ToolDescription): FunctionDeclaration {
   return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toWellFormedJson(inputSchema) };
-}
-
-/** A name begins with a letter or an underscore here; `client.ts` maps it back to the tool's name. */
-function toFunctionName(name: string): string {
-  const wireName = toWireName(name);
-  return /^[a-zA-Z_]/.test(wireName) ? wireName : `_${wireName}`.slice(0, 64);
 }
 
 function renderMessages(messages: readonly ConversationMessage[], options: { readonly needsSignature: boolean }): Content[] {
