@@ -74,6 +74,18 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['UNAVAILABLE', 'overloaded'],
   ['ABORTED', 'server'],
   ['DEADLINE_EXCEEDED', 'timeout'],
+  // Amazon
+  ['ThrottlingException', 'rate-limit'],
+  ['ServiceQuotaExceededException', 'rate-limit'],
+  ['ServiceUnavailableException', 'overloaded'],
+  ['ModelNotReadyException', 'overloaded'],
+  ['ModelErrorException', 'server'],
+  ['ModelStreamErrorException', 'server'],
+  ['ModelTimeoutException', 'timeout'],
+  ['ExpiredTokenException', 'auth'],
+  ['InvalidSignatureException', 'auth'],
+  ['UnrecognizedClientException', 'auth'],
+  ['ResourceNotFoundException', 'not-found'],
 ]);
 
 const KIND_OF_STATUS: ReadonlyMap<number, ModelFailureKind> = new Map([
@@ -108,6 +120,8 @@ const CONTEXT_FULL = new RegExp(
 
 /** Where a refusal has no code for it: its words, which may change, are all there is. */
 const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
+  // "Too many tokens, please wait before trying again": of a minute, not of a prompt.
+  [/too many (requests|tokens).{0,20}wait/i, 'rate-limit'],
   [CONTEXT_FULL, 'context-full'],
   [/credit balance|billing|usage limit|spend(ing)? limit/i, 'billing'],
   [/location is not supported/i, 'forbidden'],

@@ -9,7 +9,7 @@ import { startAzureChatApi, startAzureResponsesApi } from '../support/provider-a
 import { startBedrockApi } from '../support/provider-apis/bedrock-api.js';
 import { startMistralApi } from '../support/provider-apis/mistral-api.js';
 import { startVertexApi } from '../support/provider-apis/vertex-api.js';
-import { KEY, type Api } from './subjects.js';
+import { KEY, type Api, type Subject } from './subjects.js';
 
 /** Sends what is for the maker's host to the server on loopback. */
 function redirected(url: string): typeof fetch {
@@ -27,7 +27,9 @@ export interface Maker {
   readonly create: (url: string, key?: string) => AiSdkProvider;
 }
 
-export const makers = {
+export type MakerName = 'bedrock' | 'azure' | 'azure-chat' | 'vertex' | 'vertex-express' | 'mistral' | 'mistral-v2';
+
+export const makers: Readonly<Record<MakerName, Maker>> = {
   bedrock: {
     name: 'bedrock',
     model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
@@ -88,12 +90,57 @@ export const makers = {
     start: startMistralApi,
     create: (url, apiKey = KEY) => createMistralOfV2({ apiKey, baseURL: `${url}/v1` }),
   },
-} satisfies Readonly<Record<string, Maker>>;
-
-export type MakerName = keyof typeof makers;
+};
 
 /** As a config has it: under the name that stands before the slash. */
 export function modelOf(name: MakerName, url: string, key?: string) {
   const model = aiSdk(makers[name].create(url, key));
   return model.named?.(name) ?? model;
 }
+
+const refusing =
+  (word: string): Subject['refusal'] =>
+  () =>
+    `The provider gave no answer: ${word}.`;
+
+const subjectOf = (name: MakerName, parts: Partial<Subject>): Subject => ({
+  provider: name,
+  model: makers[name].model,
+  schemaModel: makers[name].model,
+  start: makers[name].start,
+  create: ({ apiKey, url = '' }) => modelOf(name, url, apiKey),
+  publicUrl: '',
+  wrongKeyStatus: 401,
+  tooLong: 'prompt is too long: 210000 tokens > 200000 maximum',
+  kindOf503: 'server',
+  signsThinking: true,
+  countsCache: true,
+  countsCacheWrites: false,
+  streamsInputs: true,
+  fetchesImages: false,
+  takesRecordings: false,
+  readsDocuments: true,
+  isRead: true,
+  ...parts,
+});
+
+export const bedrock = subjectOf('bedrock', {
+  countsCacheWrites: true,
+  wrongKeyStatus: 403,
+  refusal: refusing('guardrail_intervened'),
+  mustCall: expect.objectContaining({ toolChoice: { any: {} } }),
+});
+
+export const otherSubjects = [
+  subjectOf('mistral', { signsThinking: false, mustCall: 'any', refusal: refusing('content_filter') }),
+  subjectOf('vertex', {
+    kindOf503: 'overloaded',
+    streamsInputs: false,
+    takesRecordings: true,
+    fetchesImages: true,
+    refusal: refusing('SAFETY'),
+    mustCall: { functionCallingConfig: { mode: 'ANY' } },
+  }),
+  // Its package passes the words of a refusal over.
+  subjectOf('azure', { countsCacheWrites: true, fetchesImages: true, mustCall: 'required' }),
+];

@@ -160,7 +160,7 @@ async function readModel(found: unknown, signal: AbortSignal): Promise<FoundMode
 
 /** A stream that comes too late is left at once. */
 async function begin(model: FoundModel, call: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reader> {
-  const pending = (async () => readerOf(await model.doStream(call)))();
+  const pending = (async () => readerIn(await model.doStream(call)))();
   try {
     return await orAborted(signal, pending);
   } catch (error) {
@@ -174,10 +174,15 @@ interface Reader {
   cancel(): Promise<unknown>;
 }
 
-function readerOf(result: unknown): Reader {
-  const { stream } = asObject(result) as { readonly stream?: { readonly getReader?: unknown } };
+function readerIn(result: unknown): Reader {
+  const { stream, response } = asObject(result) as { readonly stream?: { readonly getReader?: unknown }; readonly response?: unknown };
   if (typeof stream?.getReader !== 'function') throw brokenStream('the provider gave no stream');
-  return (stream as unknown as ReadableStream<unknown>).getReader();
+  const reader = (stream as unknown as ReadableStream<unknown>).getReader();
+  // A captive portal answers everything with its login page.
+  const contentType = toHeaders(asObject(response).headers).get('content-type') ?? '';
+  if (!contentType.startsWith('text/html')) return reader;
+  leave(reader);
+  throw brokenStream(`the answer is no event stream but ${contentType}`);
 }
 
 function leave(reader: Reader): void {
@@ -194,8 +199,9 @@ async function* readParts(reader: Reader, channel: HttpChannel): AsyncIterable<u
       channel.saw(sizeOf(value));
       channel.signal.throwIfAborted();
       const part = isRecord(value) ? value : {};
-      if (part['type'] === 'error') failure ??= toErrorInStream(part['error']);
-      else if (failure === undefined) yield part;
+      failure ??= part['type'] === 'error' ? toErrorInStream(part['error']) : readRaw(part);
+      if (part['type'] === 'error') continue;
+      if (failure === undefined) yield part;
       else if (part['type'] === 'finish') yield { ...part, type: BILLED };
     }
   } catch (thrown) {
@@ -204,6 +210,17 @@ async function* readParts(reader: Reader, channel: HttpChannel): AsyncIterable<u
     leave(reader);
   }
   if (failure) throw failure;
+}
+
+/** A no in the server's own words, which some packages pass over and others shorten. */
+function readRaw({ type, rawValue }: Readonly<Record<string, unknown>>): Refusal | undefined {
+  if (type !== 'raw' || !isRecord(rawValue)) return undefined;
+  if (isRecord(rawValue['error'])) return toRefusal(rawValue);
+  // Bedrock's: `{ throttlingException: { message } }`.
+  const exception = Object.keys(rawValue).find((name) => name.endsWith('Exception'));
+  if (exception === undefined) return undefined;
+  const { refused } = toRefusal(rawValue[exception]);
+  return new Refusal({ ...refused, codes: [exception.replace(/^./, (letter) => letter.toUpperCase()), ...refused.codes] });
 }
 
 /** About as much as came for it; a part that says nothing is not free, so that a flood of them has an end. */
@@ -231,12 +248,12 @@ function toError(thrown: unknown): Error {
   const { name, cause } = asError(thrown);
   const refusal = readRefusal(thrown);
   if (refusal) return refusal;
-  const words = errorMessage(thrown).slice(0, MAX_WORDS);
+  const words = wordsIn(thrown);
   if (MISSING.includes(name)) return new ModelFailure('missing-key', words, { cause: thrown });
   if (name === 'AI_NoSuchModelError') return new ModelFailure('not-found', words, { cause: thrown });
   // Refused before it was sent, as its server would: a file may be the cause.
   if (name === 'AI_UnsupportedFunctionalityError') return new Refusal({ words, status: 400, codes: [] });
-  if (UNREADABLE.includes(name)) return brokenStream(words, thrown);
+  if (UNREADABLE.includes(name)) return unreadable(thrown, words);
   if (name === 'AI_APICallError') return new Unreachable(cause ?? thrown);
   if (words === 'fetch failed' || NETWORK.test(errorCode(thrown) ?? errorCode(cause) ?? '')) return new Unreachable(thrown);
   if (name === 'TimeoutError' || name === 'AbortError') return new ModelFailure('timeout', words, { cause: thrown });
@@ -250,7 +267,18 @@ function toErrorInStream(thrown: unknown): Error {
   if (typeof thrown === 'string') return toRefusal(thrown);
   const error = toError(thrown);
   if (error instanceof ModelFailure || error instanceof Refusal) return error;
-  return brokenStream(errorMessage(error).slice(0, MAX_WORDS) || 'the stream broke', error);
+  return brokenStream(wordsIn(thrown) || 'the stream broke', thrown);
+}
+
+/** In one line, as failures are. */
+function wordsIn(thrown: unknown): string {
+  return errorMessage(thrown).replace(/\s+/g, ' ').trim().slice(0, MAX_WORDS);
+}
+
+/** What its package cannot read may still be a no. */
+function unreadable(thrown: unknown, words: string): Error {
+  const { value } = asObject(thrown);
+  return isRecord(value) && isRecord(value['error']) ? toRefusal(value) : brokenStream(words.slice(0, 200), thrown);
 }
 
 function asError(value: unknown): { readonly name: string; readonly cause?: unknown } {
@@ -261,11 +289,11 @@ function asError(value: unknown): { readonly name: string; readonly cause?: unkn
 /** An `APICallError`, and any other that has a status: what the server said is in its body, where one was read. */
 function readRefusal(thrown: unknown): Refusal | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined;
-  const { statusCode, status = statusCode, responseBody, responseHeaders, data, message } = thrown as Readonly<Record<string, unknown>>;
+  const { statusCode, status = statusCode, responseBody, responseHeaders, data } = thrown as Readonly<Record<string, unknown>>;
   if (typeof status !== 'number' || status < 400 || status > 599) return undefined;
-  const body = asText(responseBody).trim() === '' ? (data ?? asText(message)) : responseBody;
+  const body = asText(responseBody).trim() === '' ? (data ?? wordsIn(thrown)) : responseBody;
   const refusal = toRefusal(body, { status, headers: toHeaders(responseHeaders), now: Date.now() });
-  return refusal.refused.words === '' ? new Refusal({ ...refusal.refused, words: asText(message).slice(0, MAX_WORDS) }) : refusal;
+  return refusal.refused.words === '' ? new Refusal({ ...refusal.refused, words: wordsIn(thrown) }) : refusal;
 }
 
 function toHeaders(given: unknown): Headers {

@@ -12,7 +12,17 @@ import type { AssistantBlock, ConversationMessage, JsonObject, JsonValue, MediaS
 import { isRecord } from '../../platform/json.js';
 import { toStrictSchema } from '../answer-schema.js';
 import type { ModelRequest } from '../model.js';
-import { markedResultText, sentDocument, sentImage, sentRecording, sentText, type SentMedia } from '../shown.js';
+import {
+  AUDIO_TYPES,
+  VIDEO_TYPES,
+  withGeminiType,
+  markedResultText,
+  sentDocument,
+  sentImage,
+  sentRecording,
+  sentText,
+  type SentMedia,
+} from '../shown.js';
 import { asObject, asText, toFunctionName, toSentInput, toWellFormed, toWellFormedJson, toWireName } from '../wire.js';
 
 /** What the interface calls provider options and provider metadata, by the name of a provider. */
@@ -157,22 +167,26 @@ function renderResult(message: Extract<ConversationMessage, { role: 'tool' }>, i
 // Media
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
-const HEARS = /gemini|audio|omni|voxtral/i;
-const SEES_VIDEO = /gemini|omni/i;
+
+/** Only models made for it take sound or video, and say so in their names; packages refuse what is not known to them. */
+function takenRecordings(id: string): Readonly<Record<'audio' | 'video', readonly string[]>> {
+  if (/gemini/i.test(id)) return { audio: AUDIO_TYPES, video: VIDEO_TYPES };
+  return { audio: /audio|omni|voxtral/i.test(id) ? ['audio/wav', 'audio/mp3'] : [], video: [] };
+}
 
 function renderUser({ text, images = [], audio = [], video = [], documents = [] }: UserMessage, id: string, model: AskedModel): Part[] {
   const words = sentText(text);
   const urls = (source: MediaSource): boolean => 'url' in source && isFetched(model.supportedUrls, source);
-  const recording = (kind: 'audio' | 'video', known: RegExp) => (source: MediaSource) =>
-    sentRecording(kind, source, {
-      types: known.test(id) && source.mediaType.startsWith(`${kind}/`) ? [source.mediaType] : [],
-      urls: urls(source),
-    });
+  const taken = takenRecordings(id);
+  const recording = (kind: 'audio' | 'video') => (source: MediaSource) =>
+    taken[kind].length === 0
+      ? sentRecording(kind, source, { types: [], urls: false })
+      : sentRecording(kind, withGeminiType(source), { types: taken[kind], urls: urls(source) });
   const sent = [
     ...documents.map((source) => sentDocument(source, { urls: urls(source) })),
     ...images.map((source) => sentImage(source, { types: IMAGE_TYPES, urls: urls(source) })),
-    ...audio.map(recording('audio', HEARS)),
-    ...video.map(recording('video', SEES_VIDEO)),
+    ...audio.map(recording('audio')),
+    ...video.map(recording('video')),
   ];
   // Bedrock takes no document without words.
   const said = words === '' && documents.length > 0 ? 'Read the document.' : words;

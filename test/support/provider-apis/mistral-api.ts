@@ -35,7 +35,9 @@ const mistral: Protocol<ChatRequest> = {
       : { object: 'error', message, type, param: null, code: code ?? null },
 };
 
-function mistralError(status: number, message = `HTTP ${status}`, type = status === 400 ? 'invalid_request_error' : 'error'): ApiError {
+const OVERLOADED = 'Service unavailable: the model is overloaded, try again later.';
+
+function mistralError(status: number, message = status === 529 ? OVERLOADED : `HTTP ${status}`, type = status === 400 ? 'invalid_request_error' : 'error'): ApiError {
   return { status: status === 529 ? 503 : status, type, message };
 }
 
