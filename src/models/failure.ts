@@ -120,8 +120,6 @@ const CONTEXT_FULL = new RegExp(
 
 /** Where a refusal has no code for it: its words, which may change, are all there is. */
 const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
-  // "Too many tokens, please wait before trying again": of a minute, not of a prompt.
-  [/too many (requests|tokens).{0,20}wait/i, 'rate-limit'],
   [CONTEXT_FULL, 'context-full'],
   [/credit balance|billing|usage limit|spend(ing)? limit/i, 'billing'],
   [/location is not supported/i, 'forbidden'],

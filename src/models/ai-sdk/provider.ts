@@ -7,6 +7,7 @@
  * - What it throws, of whatever class and version, is read by its fields, and classified where all failures are (`failure.ts`).
  * - A package that hangs, ignores its signal, throws at once or sends what is no stream ends as a ModelFailure.
  */
+import { setImmediate } from 'node:timers/promises';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 import { orAborted } from '../../platform/promises.js';
@@ -26,11 +27,17 @@ export interface AiSdkModel {
   readonly provider: string;
   readonly modelId: string;
   readonly supportedUrls: Readonly<Record<string, RegExp[]>> | PromiseLike<Readonly<Record<string, RegExp[]>>>;
+  /** Begins an answer; what it is given is the interface's. */
   doStream(options: never): PromiseLike<{ readonly stream: object }>;
 }
 
 /** A provider of the AI SDK, such as `amazonBedrock` or what `createMistral({ … })` returns; or a function from a model's name to a model. */
-export type AiSdkProvider = { languageModel(modelId: string): AiSdkModel } | ((modelId: string) => AiSdkModel);
+export type AiSdkProvider =
+  | {
+      /** The model of a name. */
+      languageModel(modelId: string): AiSdkModel;
+    }
+  | ((modelId: string) => AiSdkModel);
 
 /** How a provider of the AI SDK is used. */
 export interface AiSdkOptions {
@@ -189,15 +196,20 @@ function leave(reader: Reader): void {
   reader.cancel().catch(() => undefined);
 }
 
+/** So many parts may come before others on this worker have their turn: a stream that never waits would keep it for itself. */
+const PARTS_AT_ONCE = 256;
+
 /** A part that says what went wrong is the last one; of those after it, what was billed counts. */
 async function* readParts(reader: Reader, channel: HttpChannel): AsyncIterable<unknown> {
   let failure: Error | undefined;
+  const waits = createWaits(channel.signal);
   try {
-    for (;;) {
-      const { done, value } = await orAborted(channel.signal, reader.read());
+    for (let n = 1; ; n++) {
+      const { done, value } = await waits.wait(reader.read());
       if (done) break;
       channel.saw(sizeOf(value));
       channel.signal.throwIfAborted();
+      if (n % PARTS_AT_ONCE === 0) await setImmediate();
       const part = isRecord(value) ? value : {};
       failure ??= part['type'] === 'error' ? toErrorInStream(part['error']) : readRaw(part);
       if (part['type'] === 'error') continue;
@@ -207,9 +219,26 @@ async function* readParts(reader: Reader, channel: HttpChannel): AsyncIterable<u
   } catch (thrown) {
     throw failure ?? toErrorInStream(thrown);
   } finally {
+    waits.stop();
     leave(reader);
   }
   if (failure) throw failure;
+}
+
+/** As `orAborted`, of one wait after the other, with one listener for all of them. */
+function createWaits(signal: AbortSignal) {
+  let rejectNow: ((reason: unknown) => void) | undefined;
+  const abort = (): void => rejectNow?.(signal.reason);
+  signal.addEventListener('abort', abort);
+  return {
+    wait: <T>(work: Promise<T>): Promise<T> =>
+      new Promise<T>((resolve, reject) => {
+        rejectNow = reject;
+        if (signal.aborted) abort();
+        work.then(resolve, reject);
+      }),
+    stop: () => signal.removeEventListener('abort', abort),
+  };
 }
 
 /** A no in the server's own words, which some packages pass over and others shorten. */
@@ -325,6 +354,9 @@ const NO_SCHEMA = /response_?format|response_?(mime_?type|schema)|json_(schema|o
 const NO_CACHE = /prompt caching|cache_?(point|control)/i;
 const NO_REASONING = /\b(reasoning|thinking|signature)\b|reasoning_|thought_?signature|encrypted_content|'(rs|msg|fc)_/i;
 
+/** Of an answer, in the words of Bedrock, Vertex, Anthropic and OpenAI. */
+const MOST_TOKENS = /model limit of (\d+)|to (\d+) \(exclusive\)|> (\d+), which is the maximum|at most (\d+) (?:completion|output) tokens/i;
+
 /** In which other form the request would be taken; each change is made once. */
 function learnForm(form: Form, { refused }: Refusal, { answerSchema }: ModelRequest): Form | undefined {
   const { status, words } = refused;
@@ -334,6 +366,8 @@ function learnForm(form: Form, { refused }: Refusal, { answerSchema }: ModelRequ
     return { ...form, closesTools: learnt.closesTools, system: learnt.system };
   }
   if (status !== 400 && status !== 403 && status !== 422) return undefined;
+  const most = Number(MOST_TOKENS.exec(words)?.slice(1).find(Boolean)) - 1;
+  if (most > 0 && most < form.mostTokens) return { ...form, mostTokens: most };
   if (form.takesSchema && answerSchema && NO_SCHEMA.test(words)) return { ...form, takesSchema: false };
   if (form.marksCache && NO_CACHE.test(words)) return { ...form, marksCache: false };
   if (form.sendsReasoning && status !== 403 && NO_REASONING.test(words)) return { ...form, sendsReasoning: false };

@@ -47,9 +47,18 @@ export interface Form {
   readonly marksCache: boolean;
   /** Reasoning, signatures and whatever else the provider gave along with an answer. */
   readonly sendsReasoning: boolean;
+  /** The most tokens that an answer may have, where that is less than an agent wishes for. */
+  readonly mostTokens: number;
 }
 
-export const USUAL_FORM: Form = { closesTools: false, system: 'system', takesSchema: true, marksCache: true, sendsReasoning: true };
+export const USUAL_FORM: Form = {
+  closesTools: false,
+  system: 'system',
+  takesSchema: true,
+  marksCache: true,
+  sendsReasoning: true,
+  mostTokens: Infinity,
+};
 
 interface Part {
   readonly type: string;
@@ -69,7 +78,7 @@ export function renderCall(request: ModelRequest, model: AskedModel, form: Form,
   const schema = answerSchema && form.takesSchema && tools.length === 0 ? toStrictSchema(answerSchema.schema) : undefined;
   return {
     prompt: renderPrompt(request, model, form, providerOptions),
-    maxOutputTokens: maxTokens,
+    maxOutputTokens: Math.min(maxTokens, form.mostTokens),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, inputSchema }) => ({
         type: 'function',
