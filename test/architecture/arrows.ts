@@ -86,7 +86,15 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
-      ...['models/anthropic/', 'models/openai/', 'models/gemini/', 'models/ollama/', 'models/providers.ts', 'tools/builtin/'],
+      ...[
+        'models/anthropic/',
+        'models/openai/',
+        'models/gemini/',
+        'models/ollama/',
+        'models/ai-sdk/',
+        'models/providers.ts',
+        'tools/builtin/',
+      ],
       'ioredis',
       '@temporalio/client',
       '@temporalio/worker',
@@ -190,6 +198,7 @@ export const ARROWS: readonly Row[] = [
       'tools/define-tool.ts',
       'models/model.ts',
       'models/draft.ts',
+      'models/ai-sdk/provider.ts',
     ],
     mayTypes: [
       'models/embedder.ts',

@@ -401,6 +401,14 @@ describe('what goes wrong', () => {
     expect((await failing(ask(standIn(() => Promise.resolve({ stream: thrown }))))).kind).toBe(kind);
   });
 
+  test('in an answer that had begun, a refusal that would be learnt from is none to ask again for', async () => {
+    let requests = 0;
+    const error = apiCall({ statusCode: 400, responseBody: "Unexpected role 'user' after role 'tool'" });
+    const source = () => (requests++, Promise.resolve({ stream: ReadableStream.from([...said('Hi'), { type: 'error', error }]) }));
+    expect((await failing(ask(standIn(source)))).kind).toBe('invalid-request');
+    expect(requests).toBe(1);
+  });
+
   test('a stream that only its raw chunks call a refusal', async () => {
     const raw = [{ type: 'raw', rawValue: { error: { code: 503, status: 'UNAVAILABLE', message: 'no' } } }, finish('other')];
     expect((await failing(ask(standIn(raw)))).kind).toBe('overloaded');

@@ -215,9 +215,9 @@ function toUsage({ usage, providerMetadata }: Fields): ModelUsage {
   const isApart = !isRecord(input) && (asCount(input) < cached || anthropic !== undefined || bedrock !== undefined);
   const counted = isRecord(input) ? asCount(total, asCount(noCache) + cached + written) : asCount(input) + (isApart ? cached + written : 0);
   const { total: whole, text, reasoning } = asObject(output);
-  const said = isRecord(output) ? asCount(whole, asCount(text) + asCount(reasoning)) : asCount(output);
-  if (counted === 0 && said === 0) return NO_USAGE;
-  return { inputTokens: counted, cachedTokens: cached, outputTokens: said, ...(written > 0 && { cacheWriteTokens: written }) };
+  const answered = isRecord(output) ? asCount(whole, asCount(text) + asCount(reasoning)) : asCount(output);
+  if (counted === 0 && answered === 0) return NO_USAGE;
+  return { inputTokens: counted, cachedTokens: cached, outputTokens: answered, ...(written > 0 && { cacheWriteTokens: written }) };
 }
 
 /** Of plain JSON, and of a size that can be stored. */

@@ -43,7 +43,7 @@ export type AiSdkProvider =
 export interface AiSdkOptions {
   /** Goes along with each call, as `providerOptions` of the AI SDK does: by the package's name of the provider, what it documents. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
-  /** For models that have no tools of their own: calls are written in the text, in this format. */
+  /** For models without native tool calls: they are written in the text, in this format. */
   readonly textTools?: TextToolFormat;
 }
 
@@ -96,7 +96,7 @@ function createModel(name: string, find: FindModel, options: AiSdkOptions): Mode
       const toolNames = request.tools.map((tool) => tool.name);
       const answer = createAiSdkAnswer({ provider: name, model, toolNames, onDelta: streamOptions.onDelta });
       const call = (channel: HttpChannel): AsyncIterable<unknown> => ask({ find, forms, options, secrets }, request, channel);
-      // Where its server is, nobody knows: it may be a slow one of the user's.
+      // Where its server is, is not known: it may be a slow one of the user's.
       return await guardedCall({ provider, request, options: streamOptions, answer, isSlowToBegin: true, ask: call });
     },
   };
@@ -207,7 +207,7 @@ async function* readParts(reader: Reader, channel: HttpChannel): AsyncIterable<u
     for (let n = 1; ; n++) {
       const { done, value } = await waits.wait(reader.read());
       if (done) break;
-      channel.saw(sizeOf(value));
+      channel.saw(measurePart(value));
       channel.signal.throwIfAborted();
       if (n % PARTS_AT_ONCE === 0) await setImmediate();
       const part = isRecord(value) ? value : {};
@@ -241,7 +241,7 @@ function createWaits(signal: AbortSignal) {
   };
 }
 
-/** A no in the server's own words, which some packages pass over and others shorten. */
+/** A refusal as the server words it, which some packages pass over and others shorten. */
 function readRaw({ type, rawValue }: Readonly<Record<string, unknown>>): Refusal | undefined {
   if (type !== 'raw' || !isRecord(rawValue)) return undefined;
   if (isRecord(rawValue['error'])) return toRefusal(rawValue);
@@ -253,7 +253,7 @@ function readRaw({ type, rawValue }: Readonly<Record<string, unknown>>): Refusal
 }
 
 /** About as much as came for it; a part that says nothing is not free, so that a flood of them has an end. */
-function sizeOf(part: unknown): number {
+function measurePart(part: unknown): number {
   const texts = isRecord(part) ? Object.values(part).map((value) => (typeof value === 'string' ? value.length : 0)) : [];
   return texts.reduce((sum, length) => sum + length, 64);
 }
@@ -315,7 +315,7 @@ function asError(value: unknown): { readonly name: string; readonly cause?: unkn
   return { name: asText(name), cause };
 }
 
-/** An `APICallError`, and any other that has a status: what the server said is in its body, where one was read. */
+/** An `APICallError`, and any other that has a status: the server's words are in its body, where one was read. */
 function readRefusal(thrown: unknown): Refusal | undefined {
   if (typeof thrown !== 'object' || thrown === null) return undefined;
   const { statusCode, status = statusCode, responseBody, responseHeaders, data } = thrown as Readonly<Record<string, unknown>>;
@@ -340,7 +340,7 @@ function toHeaders(given: unknown): Headers {
 function readSecrets(model: FoundModel | undefined): string[] {
   try {
     const { headers } = (model?.config ?? {}) as { readonly headers?: unknown };
-    // One that asks somebody for a token is not called: it would be asked again.
+    // One that fetches a token is not called: it would fetch another.
     if (typeof headers === 'function' && headers.constructor.name === 'AsyncFunction') return [];
     const made = asObject(typeof headers === 'function' ? (headers as () => unknown)() : headers);
     const secret = Object.entries(made).filter(([name]) => /auth|key|token|secret/i.test(name));
@@ -355,7 +355,7 @@ const NO_CACHE = /prompt caching|cache_?(point|control)/i;
 const NO_REASONING = /\b(reasoning|thinking|signature)\b|reasoning_|thought_?signature|encrypted_content|'(rs|msg|fc)_/i;
 
 /** Of an answer, in the words of Bedrock, Vertex, Anthropic and OpenAI. */
-const MOST_TOKENS = /model limit of (\d+)|to (\d+) \(exclusive\)|> (\d+), which is the maximum|at most (\d+) (?:completion|output) tokens/i;
+const TOKEN_LIMIT = /model limit of (\d+)|to (\d+) \(exclusive\)|> (\d+), which is the maximum|at most (\d+) (?:completion|output) tokens/i;
 
 /** In which other form the request would be taken; each change is made once. */
 function learnForm(form: Form, { refused }: Refusal, { answerSchema }: ModelRequest): Form | undefined {
@@ -366,7 +366,7 @@ function learnForm(form: Form, { refused }: Refusal, { answerSchema }: ModelRequ
     return { ...form, closesTools: learnt.closesTools, system: learnt.system };
   }
   if (status !== 400 && status !== 403 && status !== 422) return undefined;
-  const most = Number(MOST_TOKENS.exec(words)?.slice(1).find(Boolean)) - 1;
+  const most = Number(TOKEN_LIMIT.exec(words)?.slice(1).find(Boolean)) - 1;
   if (most > 0 && most < form.mostTokens) return { ...form, mostTokens: most };
   if (form.takesSchema && answerSchema && NO_SCHEMA.test(words)) return { ...form, takesSchema: false };
   if (form.marksCache && NO_CACHE.test(words)) return { ...form, marksCache: false };

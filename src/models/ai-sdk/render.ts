@@ -28,7 +28,7 @@ import { asObject, asText, toFunctionName, toSentInput, toWellFormed, toWellForm
 /** What the interface calls provider options and provider metadata, by the name of a provider. */
 export type ProviderFields = Readonly<Record<string, JsonObject>>;
 
-/** What of a language model decides how it is asked. */
+/** What of a language model decides how a request to it looks. */
 export interface AskedModel {
   readonly specificationVersion: string;
   /** Such as `azure.responses`. */
@@ -85,8 +85,8 @@ export function renderCall(request: ModelRequest, model: AskedModel, form: Form,
         name: toFunctionName(name),
         description: toWellFormed(description),
         inputSchema: toWellFormedJson(inputSchema),
-        // Where nothing is said, these APIs make every property required.
-        ...(isOfResponses(model) && { strict: false }),
+        // Where it is left out, these APIs make every property required.
+        ...(usesResponsesApi(model) && { strict: false }),
       })),
     }),
     ...(mustCall && { toolChoice: { type: 'required' } }),
@@ -98,12 +98,12 @@ export function renderCall(request: ModelRequest, model: AskedModel, form: Form,
   };
 }
 
-function isOfResponses({ provider }: AskedModel): boolean {
+function usesResponsesApi({ provider }: AskedModel): boolean {
   return /\.responses$/.test(provider);
 }
 
 function statelessOptions(model: AskedModel): ProviderFields {
-  return isOfResponses(model) ? { [model.provider.replace(/\..*/, '')]: { store: false } } : {};
+  return usesResponsesApi(model) ? { [model.provider.replace(/\..*/, '')]: { store: false } } : {};
 }
 
 function withOptions(usual: ProviderFields, given: ProviderFields): ProviderFields {
@@ -198,8 +198,8 @@ function renderUser({ text, images = [], audio = [], video = [], documents = [] 
     ...video.map(recording('video')),
   ];
   // Bedrock takes no document without words.
-  const said = words === '' && documents.length > 0 ? 'Read the document.' : words;
-  return [...sent.map((one) => renderFile(one, model)), ...(said === '' ? [] : [{ type: 'text', text: said }])];
+  const shown = words === '' && documents.length > 0 ? 'Read the document.' : words;
+  return [...sent.map((one) => renderFile(one, model)), ...(shown === '' ? [] : [{ type: 'text', text: shown }])];
 }
 
 function isFetched(supported: AskedModel['supportedUrls'], { mediaType, url }: Extract<MediaSource, { url: string }>): boolean {
