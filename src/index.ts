@@ -23,6 +23,7 @@ export type {
 } from './models/model.js';
 export type { ContextWindow } from './models/model.js';
 export { ModelFailure, ModelInterrupted } from './models/model.js';
+export { aiSdk, type AiSdkModel, type AiSdkOptions, type AiSdkProvider } from './models/ai-sdk/provider.js';
 export type { Embedded, Embedder } from './models/embedder.js';
 export { createDraft, type Draft, type GrowingCall } from './models/draft.js';
 export type { HookedCall, ModelHook } from './models/model.js';

@@ -131,6 +131,7 @@ export function checkExtensions(given: unknown, from: string): Extensions {
     if (!/^[a-z0-9][a-z0-9-]*$/.test(name))
       refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
     if (PROVIDERS.has(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
+    if (isAiSdkProvider(model)) refuse(`providers.${name} is a provider of the AI SDK: write aiSdk(…) of perdura around it`);
     if (!isRecord(model) || typeof model['stream'] !== 'function') refuse(`providers.${name} is no model: it needs a function "stream"`);
     if (!TEXT_TOOLS.includes(model['textTools']))
       refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);
@@ -162,6 +163,12 @@ export function checkExtensions(given: unknown, from: string): Extensions {
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${nameKind(workflows)}`);
   return given as Extensions;
+}
+
+/** Its providers are functions or objects. */
+function isAiSdkProvider(value: unknown): boolean {
+  const { languageModel, doStream } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof languageModel === 'function' || typeof doStream === 'function';
 }
 
 function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void {

@@ -74,6 +74,18 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['UNAVAILABLE', 'overloaded'],
   ['ABORTED', 'server'],
   ['DEADLINE_EXCEEDED', 'timeout'],
+  // Amazon
+  ['ThrottlingException', 'rate-limit'],
+  ['ServiceQuotaExceededException', 'rate-limit'],
+  ['ServiceUnavailableException', 'overloaded'],
+  ['ModelNotReadyException', 'overloaded'],
+  ['ModelErrorException', 'server'],
+  ['ModelStreamErrorException', 'server'],
+  ['ModelTimeoutException', 'timeout'],
+  ['ExpiredTokenException', 'auth'],
+  ['InvalidSignatureException', 'auth'],
+  ['UnrecognizedClientException', 'auth'],
+  ['ResourceNotFoundException', 'not-found'],
 ]);
 
 const KIND_OF_STATUS: ReadonlyMap<number, ModelFailureKind> = new Map([

@@ -41,6 +41,8 @@ export interface HttpChannel {
   watch(send: () => Promise<Response>): Promise<Response>;
   /** Why the last request was refused, for those who make it in another form. */
   takeRefusal(): Refusal | undefined;
+  /** For an SDK that shows no response, only what it reads from one: something of about this size came. Zero: only that it began. */
+  saw(bytes: number): void;
 }
 
 const IDLE_MS = 60_000;
@@ -126,7 +128,7 @@ async function guarded<T>(
     signal.throwIfAborted();
     return await run(channel, watchdog);
   } catch (error) {
-    throw new Failed(overLimit(watchdog, limits) ?? channel.trouble() ?? error, channel.contentType() !== undefined);
+    throw new Failed(overLimit(watchdog, limits) ?? channel.trouble() ?? error, channel.hasAnswered());
   } finally {
     watchdog.stop();
   }
@@ -163,13 +165,15 @@ function noStream(contentType: string | undefined, cause?: unknown): ModelFailur
 interface WatchedChannel extends HttpChannel {
   /** What went wrong with the request itself. */
   trouble(): Error | undefined;
-  /** Undefined until an answer has begun to come. */
+  /** Undefined where no response was seen. */
   contentType(): string | undefined;
+  hasAnswered(): boolean;
 }
 
 function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): WatchedChannel {
   let trouble: Error | undefined;
   let contentType: string | undefined;
+  let hasAnswered = false;
   const watch = async (send: () => Promise<Response>): Promise<Response> => {
     const response = counted(
       await send().catch((cause: unknown) => {
@@ -182,6 +186,7 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): Watched
       throw (trouble = toRefusal(await response.text(), { status, headers, now: Date.now() }));
     }
     contentType = response.headers.get('content-type') ?? '';
+    hasAnswered = true;
     return response;
   };
   return {
@@ -196,7 +201,12 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): Watched
       const signal = init?.signal ? AbortSignal.any([init.signal, watchdog.signal]) : watchdog.signal;
       return watch(() => platformFetch(input, { ...init, signal }));
     },
+    saw: (bytes) => {
+      hasAnswered = true;
+      watchdog.sawBytes(bytes);
+    },
     trouble: () => trouble,
+    hasAnswered: () => hasAnswered,
     contentType: () => contentType,
   };
 }

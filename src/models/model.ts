@@ -84,6 +84,8 @@ export interface Model {
   readonly textTools?: TextToolFormat;
   /** `ModelRequest.mustCall` holds with it. */
   readonly takesMustCall?: true;
+  /** The same under the name that `providers` gives it, for a model that is made before it has one. */
+  named?(provider: string): Model;
   /**
    * Context window of a model (by the provider's name for it) where its server tells it, within `wanted` tokens. Never rejects. Absent for
    * a provider whose models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was

@@ -32,8 +32,9 @@ export function createModels(options: ProviderOptions): Models {
     ollama: createOllamaModel(options.ollama ?? {}),
   };
   const { silence = {} } = options;
-  const all = Object.entries({ ...builtin, ...options.custom });
-  const providers = new Map<string, Model>(all.map(([name, model]) => [name, withSilence(model, silence[name] ?? silence['*'])]));
+  const custom = Object.entries(options.custom ?? {}).map(([name, model]) => [name, model.named?.(name) ?? model] as const);
+  const all: readonly (readonly [string, Model])[] = [...Object.entries(builtin), ...custom];
+  const providers = new Map(all.map(([name, model]) => [name, withSilence(model, silence[name] ?? silence['*'])]));
   const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

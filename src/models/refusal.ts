@@ -47,6 +47,8 @@ export function toRefusal(body: unknown, http?: HttpOfRefusal): Refusal {
     words,
     ...(status !== undefined && { status }),
     codes: [
+      // Of Amazon's services: `ThrottlingException:http://…`.
+      (http?.headers.get('x-amzn-errortype') ?? '').replace(/[:#].*/, ''),
       asText(asObject(error.details).error_code),
       ...asList(error.details).map((detail) => asText(asObject(detail).reason)),
       asText(error.code),

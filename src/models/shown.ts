@@ -75,6 +75,18 @@ export function sentRecording(kind: 'audio' | 'video', source: MediaSource, take
   return { kind: 'words', text: toWellFormed(`[${kind}: ${mediaType}, ${describeSource(source)}; this model does not take ${refused}]`) };
 }
 
+/** What Gemini's models take, in the words of their API. */
+export const AUDIO_TYPES: readonly string[] = ['wav', 'mp3', 'aiff', 'aac', 'ogg', 'flac'].map((type) => `audio/${type}`);
+export const VIDEO_TYPES: readonly string[] = ['mp4', 'mpeg', 'quicktime', 'mov', 'avi', 'x-flv', 'mpg', 'webm', 'wmv', '3gpp'].map(
+  (type) => `video/${type}`,
+);
+
+/** It has other words for the two most usual ones. */
+export function withGeminiType(source: MediaSource): MediaSource {
+  const mediaType = { 'audio/mpeg': 'audio/mp3', 'audio/x-wav': 'audio/wav' }[source.mediaType] ?? source.mediaType;
+  return { ...source, mediaType };
+}
+
 /** For those who take neither. */
 export function describeRecordings({ audio = [], video = [] }: Media): string[] {
   const words = (kind: 'audio' | 'video') => (source: MediaSource) => {

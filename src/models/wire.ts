@@ -75,6 +75,12 @@ export function toWireName(name: string): string {
   return name.replace(FOREIGN, '_').slice(0, 64) || 'unnamed';
 }
 
+/** For APIs in which the name of a tool begins with a letter or an underscore: Gemini's. */
+export function toFunctionName(name: string): string {
+  const wireName = toWireName(name);
+  return /^[a-zA-Z_]/.test(wireName) ? wireName : `_${wireName}`.slice(0, 64);
+}
+
 /**
  * Ids for one request: `turn_0007/c3` becomes `turn_0007_c3`. Two that would be the same stay two, and an id depends only
  * on those before it, so that a longer conversation begins with the same bytes.

@@ -4,12 +4,20 @@
  *
  * @packageDocumentation
  */
-export { conversation, createConversation, memory, webhook } from './workflows.js';
-export type { ConversationArgument } from './conversation.js';
-export type { MemoryArgument } from './memory.js';
+import { createReducerRegistry, type Reducers } from '../conversation/context/reducers.js';
+import type { ConversationOutcome } from '../conversation/protocol/contract.js';
+import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import { converse, type ConversationArgument } from './conversation.js';
+import type { MeasureHistory } from './measured-history.js';
+import { keepMemory, type MemoryArgument } from './memory.js';
+import { temporalHost } from './temporal-host.js';
+import { deliverWebhook } from './webhook.js';
+
+export type { ConversationArgument };
+export type { MemoryArgument };
 export type { ConversationIdentity } from '../records/identity.js';
 export type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
-export type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+export type { WebhookDelivery, WebhookOutcome };
 export type {
   AppChunk,
   AppEvent,
@@ -20,3 +28,24 @@ export type {
   Reducers,
   ReducerView,
 } from '../conversation/context/reducers.js';
+
+/** With reducers for application events (seed 004): a custom entry exports what this makes as `conversation`. */
+export function createConversation(
+  options: { readonly reducers?: Reducers } = {},
+): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
+  const reduce = createReducerRegistry(options.reducers ?? {});
+  return (argument, measure) => converse(temporalHost(measure), argument, reduce);
+}
+
+/** The workflow `conversation`, without reducers. */
+export const conversation = createConversation();
+
+/** The workflow `memory:<scope>`: the one writer of a scope's long-term memory. */
+export function memory(argument: MemoryArgument, measure?: MeasureHistory): Promise<never> {
+  return keepMemory(temporalHost(measure), argument);
+}
+
+/** The workflow `webhook`: delivers one event. Fails with `NotDelivered` where no attempt was acknowledged. */
+export function webhook(delivery: WebhookDelivery): Promise<WebhookOutcome> {
+  return deliverWebhook(temporalHost(), delivery);
+}

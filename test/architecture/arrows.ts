@@ -21,7 +21,7 @@ interface Row {
 const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
-const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host', 'workflows'].map(
+const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host'].map(
   (name) => `workflows/${name}.ts`,
 );
 
@@ -95,7 +95,15 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
-      ...['models/anthropic/', 'models/openai/', 'models/gemini/', 'models/ollama/', 'models/providers.ts', 'tools/builtin/'],
+      ...[
+        'models/anthropic/',
+        'models/openai/',
+        'models/gemini/',
+        'models/ollama/',
+        'models/ai-sdk/',
+        'models/providers.ts',
+        'tools/builtin/',
+      ],
       'ioredis',
       '@temporalio/client',
       '@temporalio/worker',
@@ -199,6 +207,7 @@ export const ARROWS: readonly Row[] = [
       'tools/define-tool.ts',
       'models/model.ts',
       'models/draft.ts',
+      'models/ai-sdk/provider.ts',
     ],
     mayTypes: [
       'models/embedder.ts',

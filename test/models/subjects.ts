@@ -58,6 +58,13 @@ export interface Subject {
   /** Inputs of tools stream as text, which may be cut. */
   readonly streamsInputs: boolean;
   readonly fetchesImages: boolean;
+  /** What stands in a request in which a call must be made. Absent: no such wish is taken. */
+  readonly mustCall?: unknown;
+  /**
+   * A package reads the stream, and shows parts: what is no event is not seen, its end comes with that of the connection, and the
+   * environment is its own matter.
+   */
+  readonly isRead?: true;
   /** Audio and video go as they are. */
   readonly takesRecordings: boolean;
   readonly readsDocuments: boolean;
@@ -68,6 +75,7 @@ const asSaid = (explanation: string | null): string | undefined => explanation ?
 export const subjects: readonly Subject[] = [
   {
     provider: 'anthropic',
+    mustCall: { type: 'any' },
     model: 'claude-test',
     schemaModel: 'claude-opus-4-8',
     plainModel: 'claude-test',
@@ -89,6 +97,7 @@ export const subjects: readonly Subject[] = [
   },
   {
     provider: 'openai',
+    mustCall: 'required',
     model: 'gpt-test',
     schemaModel: 'gpt-5.5',
     plainModel: 'gpt-test',
@@ -110,6 +119,7 @@ export const subjects: readonly Subject[] = [
   },
   {
     provider: 'openai-responses',
+    mustCall: 'required',
     model: 'gpt-test',
     schemaModel: 'gpt-5.5',
     plainModel: 'gpt-test',
@@ -131,6 +141,7 @@ export const subjects: readonly Subject[] = [
   },
   {
     provider: 'gemini',
+    mustCall: { functionCallingConfig: { mode: 'ANY' } },
     model: 'gemini-3-test',
     schemaModel: 'gemini-3.8-flash',
     plainModel: 'gemini-3-test',

@@ -8,13 +8,23 @@ import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
+import type { AssistantBlock, ConversationMessage, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, readStop, settleStop, createDraft } from '../draft.js';
-import { asCount, asList, asObject, asText, toWellFormed, toWireName, brokenStream, toSentInput } from '../wire.js';
+import { asCount, asList, asObject, asText, toWellFormed, toFunctionName, brokenStream, toSentInput } from '../wire.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
 import { toToolSchema } from '../tool-schema.js';
-import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
+import {
+  AUDIO_TYPES,
+  VIDEO_TYPES,
+  withGeminiType,
+  sentDocument,
+  sentImage,
+  sentRecording,
+  sentText,
+  type SentMedia,
+  toolResultText,
+} from '../shown.js';
 
 const NAME = 'gemini';
 const PUBLIC_API = 'https://generativelanguage.googleapis.com';
@@ -148,11 +158,6 @@ function toUsage(wire: unknown): ModelUsage {
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp', 'image/heic', 'image/heif'];
 
-const AUDIO_TYPES: readonly string[] = ['wav', 'mp3', 'aiff', 'aac', 'ogg', 'flac'].map((type) => `audio/${type}`);
-const VIDEO_TYPES: readonly string[] = ['mp4', 'mpeg', 'quicktime', 'mov', 'avi', 'x-flv', 'mpg', 'webm', 'wmv', '3gpp'].map(
-  (type) => `video/${type}`,
-);
-
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
 export function renderRequest(request: ModelRequest): GenerateContentParameters {
@@ -183,12 +188,6 @@ function isGemini3OrLater(model: string): boolean {
 
 function renderTool({ name, description, inputSchema }: ToolDescription): FunctionDeclaration {
   return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toToolSchema(inputSchema, 'gemini') };
-}
-
-/** A name begins with a letter or an underscore here; `client.ts` maps it back to the tool's name. */
-function toFunctionName(name: string): string {
-  const wireName = toWireName(name);
-  return /^[a-zA-Z_]/.test(wireName) ? wireName : `_${wireName}`.slice(0, 64);
 }
 
 function renderMessages(messages: readonly ConversationMessage[], options: { readonly needsSignature: boolean }): Content[] {
@@ -225,16 +224,10 @@ function renderUser({ text, images = [], audio = [], video = [], documents = [] 
   return [
     ...documents.map((source) => renderMedia(sentDocument(source, { urls: true }))),
     ...images.map((image) => renderMedia(sentImage(image, { types: IMAGE_TYPES, urls: true }))),
-    ...audio.map((source) => renderMedia(sentRecording('audio', withKnownType(source), { types: AUDIO_TYPES, urls: true }))),
+    ...audio.map((source) => renderMedia(sentRecording('audio', withGeminiType(source), { types: AUDIO_TYPES, urls: true }))),
     ...video.map((source) => renderMedia(sentRecording('video', source, { types: VIDEO_TYPES, urls: true }))),
     ...(words === '' ? [] : [{ text: words }]),
   ];
-}
-
-/** The API has other words for the two most usual ones. */
-function withKnownType(source: MediaSource): MediaSource {
-  const mediaType = { 'audio/mpeg': 'audio/mp3', 'audio/x-wav': 'audio/wav' }[source.mediaType] ?? source.mediaType;
-  return { ...source, mediaType };
 }
 
 function renderMedia(sent: SentMedia): Part {

@@ -23,7 +23,7 @@ export function startChatApi(options: ScriptedApiOptions<ChatRequest> = {}): Pro
 
 const finishWords = { end_turn: 'stop', stop_sequence: 'stop', tool_use: 'tool_calls', max_tokens: 'length', refusal: 'content_filter' };
 
-const chat: Protocol<ChatRequest> = {
+export const chat: Protocol<ChatRequest> = {
   name: 'Chat Completions API',
   ...openAIProtocol<ChatRequest>({
     path: '/v1/chat/completions',

@@ -23,7 +23,7 @@ export function startGeminiApi(options: ScriptedApiOptions<GeminiRequest> = {}):
 
 const finishWords = { end_turn: 'STOP', stop_sequence: 'STOP', tool_use: 'STOP', max_tokens: 'MAX_TOKENS', refusal: 'SAFETY' };
 
-const gemini: Protocol<GeminiRequest> = {
+export const gemini: Protocol<GeminiRequest> = {
   name: 'Gemini API',
   contentType: 'text/event-stream',
   maxBodyBytes,

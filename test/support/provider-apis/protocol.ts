@@ -8,7 +8,7 @@ export type Landmark = 'content' | 'block-stop' | 'message-delta' | 'message-sto
 
 /** An event as it goes over the wire. */
 export interface Frame {
-  readonly bytes: string;
+  readonly bytes: string | Uint8Array;
   /** How much content it carries. */
   readonly chars: number;
   readonly landmarks: readonly Landmark[];
@@ -26,6 +26,7 @@ export type OddFrame =
 export interface Incoming {
   readonly method: string;
   readonly path: string;
+  readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
   /** The parsed text; undefined when it was no JSON. */
@@ -51,7 +52,7 @@ export interface Protocol<Request> {
   toWhole(reply: Reply, request: Request): unknown;
   /** The answer to a request to count. */
   count?(request: Request): unknown;
-  toOddFrame(odd: OddFrame): string;
+  toOddFrame(odd: OddFrame): string | Uint8Array;
   /** A refusal in the API's usual words unless told others. */
   error(status: number, message?: string, type?: string): ApiError;
   errorBody(error: ApiError, requestId: string): unknown;
@@ -62,6 +63,6 @@ export function toSse(data: unknown, event?: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
 
-export function frame(bytes: string, chars = 0, ...landmarks: readonly Landmark[]): Frame {
+export function frame(bytes: string | Uint8Array, chars = 0, ...landmarks: readonly Landmark[]): Frame {
   return { bytes, chars, landmarks };
 }

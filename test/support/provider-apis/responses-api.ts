@@ -23,7 +23,7 @@ export function startResponsesApi(options: ScriptedApiOptions<ResponsesRequest> 
 const incompleteWords = { max_tokens: 'max_output_tokens', refusal: 'content_filter' };
 const completeWords: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use'];
 
-const responses: Protocol<ResponsesRequest> = {
+export const responses: Protocol<ResponsesRequest> = {
   name: 'Responses API',
   ...openAIProtocol<ResponsesRequest>({ path: '/v1/responses', notAllowed: 'Method not allowed.', check: checkResponses }),
   toFrames,

@@ -117,8 +117,8 @@ export async function startScriptedApi<Request extends object>(
     const upload = await readBody(request, protocol.maxBodyBytes);
     if (!upload) return;
     const { text, bytes } = upload;
-    const path = new URL(request.url ?? '/', 'http://loopback').pathname;
-    const incoming: Incoming = { method: request.method ?? '', path, headers: request.headers, text, body: parsed(text) };
+    const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://loopback');
+    const incoming: Incoming = { method: request.method ?? '', path, query, headers: request.headers, text, body: parsed(text) };
     const outlet: Outlet<Request> = { protocol, response, requestId: freshId('req') };
     response.setHeader('request-id', outlet.requestId);
     let end = (): void => {};

@@ -24,7 +24,7 @@ interface Way {
   readonly response: ServerResponse;
   readonly contentType: string;
   readonly gone: AbortSignal;
-  readonly odd: (frame: OddFrame) => string;
+  readonly odd: (frame: OddFrame) => string | Uint8Array;
   readonly errorOf: (blow: Extract<Blow, { kind: 'error-event' }>) => ApiError;
 }
 
