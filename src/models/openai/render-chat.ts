@@ -8,7 +8,7 @@
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
-  ChatCompletionCreateParamsStreaming,
+  ChatCompletionCreateParams,
   ChatCompletionFunctionTool,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions.js';
@@ -39,8 +39,9 @@ const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
 
 type WireId = (callId: string) => string;
 
-export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParamsStreaming {
-  const { model, maxTokens, system, tools, messages, mustCall } = request;
+export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParams {
+  const { model, maxTokens, system, messages, mustCall } = request;
+  const tools = request.tools.length === 0 && dialect.keepsTools && hasCalls(messages) ? [NO_TOOL] : request.tools;
   const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
@@ -61,9 +62,20 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
     }),
-    stream: true,
-    ...(dialect.usage && { stream_options: { include_usage: true } }),
+    stream: dialect.streams,
+    ...(dialect.streams && dialect.usage && { stream_options: { include_usage: true } }),
   };
+}
+
+/** For servers that want tools described where any were ever called. */
+const NO_TOOL: ToolDescription = {
+  name: 'no_tool',
+  description: 'There are no tools now: do not call this.',
+  inputSchema: { type: 'object', properties: {} },
+};
+
+function hasCalls(messages: readonly ConversationMessage[]): boolean {
+  return messages.some(({ role }) => role === 'tool');
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): ChatCompletionFunctionTool {
@@ -188,6 +200,10 @@ export interface Dialect {
   readonly closesTools: boolean;
   /** Where instructions stand; some templates know no system. */
   readonly system: 'system' | 'user';
+  /** Whether a request without tools describes one where there are calls in its history: Bedrock and Anthropic behind gateways want it. */
+  readonly keepsTools: boolean;
+  /** Whether answers come in pieces; some models only give them whole. */
+  readonly streams: boolean;
 }
 
 export const OPENAI: Dialect = {
@@ -196,6 +212,8 @@ export const OPENAI: Dialect = {
   sendsReasoning: false,
   closesTools: false,
   system: 'system',
+  keepsTools: false,
+  streams: true,
 };
 /** The older name of the limit is the one that all of them know. */
 export const COMPATIBLE: Dialect = { ...OPENAI, limitField: 'max_tokens' };
@@ -205,6 +223,9 @@ const UNKNOWN_FIELD =
 const WRONG_ORDER = /expected last role|unexpected role|roles? must alternate|user.{0,20} after .{0,20}tool|conversation roles/i;
 const NO_SYSTEM =
   /system (role|message|prompt)s?\b.{0,60}(not |un)(be )?(supported|allowed)|(not|n't) support .{0,30}\bsystem\b|only user and assistant roles/i;
+
+const NO_TOOLS_DESCRIBED = /toolConfig .{0,20}must be defined|must define [`'"]?tools|without [`'"]?tools=/i;
+const NO_STREAM = /\bstream(ing)?\b['"`]?.{0,30}(not|n't) (be )?support|not support .{0,20}\bstream(ing)?\b/i;
 
 /** How a server that refused a request so would take it; undefined where no other form is known. */
 export function learnDialect(now: Dialect, { words, status }: Refused): Dialect | undefined {
@@ -217,6 +238,8 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
   if (!now.sendsReasoning && words.includes('reasoning_content')) return { ...now, sendsReasoning: true };
   if (now.sendsReasoning && names('reasoning_content')) return { ...now, sendsReasoning: false };
   if (!now.closesTools && WRONG_ORDER.test(words)) return { ...now, closesTools: true };
+  if (!now.keepsTools && NO_TOOLS_DESCRIBED.test(words)) return { ...now, keepsTools: true };
+  if (now.streams && NO_STREAM.test(words)) return { ...now, streams: false };
   if (now.system === 'system' && NO_SYSTEM.test(words)) return { ...now, system: 'user' };
   return undefined;
 }
