@@ -66,6 +66,7 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['context_window_exceeded', 'context-full'],
   ['model_context_window_exceeded', 'context-full'],
   ['1261', 'context-full'],
+  ['content_filter', 'invalid-request'],
   ['image_too_large', 'too-large'],
   ['image_file_too_large', 'too-large'],
   ['rate_limit_exceeded', 'rate-limit'],
@@ -121,6 +122,8 @@ const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
   // Before the context: "too many tokens per day" is none.
   [/\btokens? per (second|minute|hour|day|month)|wait before trying again|rate limit (exceeded|reached)/i, 'rate-limit'],
   [CONTEXT_FULL, 'context-full'],
+  // Of the request's contents: it would be refused again, whatever status says so.
+  [/content[ _-]?(filter|policy)|content management policy|ResponsibleAIPolicyViolation/i, 'invalid-request'],
   [/(incorrect|invalid) api key|api key (is )?(not valid|invalid)/i, 'auth'],
   [
     /\b(invalid|unknown) model\b|not a valid model|model identifier is invalid|no such model|model not exist|\bmodel\b.{0,80} (does not exist|not found)/i,

@@ -120,7 +120,7 @@ describe('an error in the place of an answer is that error', () => {
     [
       'Oaklight/argo-proxy#91: a filter of contents',
       sse({ error: { message: "Error code: 400 - {'error': {'message': 'The response was filtered', 'code': 'content_filter'}}" } }),
-      /The response was filtered/,
+      /^invalid-request: .*The response was filtered/,
     ],
     [
       'RooCodeInc/Roo-Code#9105: MiniMax has its own place for it, and status 200',

@@ -1,7 +1,7 @@
 /** A file that the provider refuses: its turn is answered without it, and the conversation goes on. */
 import { httpError } from '../support/provider-apis/faults.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { text, type Reply } from '../support/provider-apis/reply.js';
+import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -88,4 +88,32 @@ test('a request that is refused without its files too is refused as it was, and 
   refusal = () => undefined;
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
   expect(sent(asked.at(-1))).toContain(GOOD);
+});
+
+// huggingface/smolagents#1139, browser-use/browser-use#4783: Azure's filter of contents.
+test('a text that the provider refuses costs its turn, and no later one: words are in its place from then on', async () => {
+  const id = world.id();
+  const filtered = { message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy." };
+  refusal = (request) => (sent(request).includes('attack') ? httpError(400, filtered) : undefined);
+  stage.play(id, text('Hello.'), text('Still here.'));
+  const turn = await world.client.send(id, say(id, 'the attack'), { start: {} }).catch((error: unknown) => error);
+  expect(JSON.stringify(turn) + String(turn)).toContain('content management policy');
+  expect(await world.client.send(id, say(id, 'hello'))).toMatchObject({ text: 'Hello.', stopReason: 'end' });
+  expect(asked).toHaveLength(3);
+  expect(sent(asked[2])).toContain('[A message that the provider refuses, and that is left out: 400 The response was filtered');
+  expect(await world.client.send(id, say(id, 'hello again'))).toMatchObject({ text: 'Still here.' });
+  expect(asked).toHaveLength(4);
+  expect(sent(asked[3])).toContain(sent(asked[2]).slice(1, -1));
+});
+
+test('so does a result of a tool, and pictures beside it cost no more than six requests', async () => {
+  const id = world.id();
+  refusal = (request) => (/"tool_result"[^}]*attack/.test(sent(request)) ? httpError(400, { message: 'filtered' }) : undefined);
+  stage.play(id, callTools({ name: 'write_file', input: { path: 'attack.txt', content: 'x' } }), text('Hello.'));
+  await world.client.send(id, { text: say(id, 'write it'), images: [picture(GOOD)] }, { start: {} }).catch(() => undefined);
+  const before = asked.length;
+  const answer = await world.client.send(id, { text: say(id, 'hello'), images: [picture(GOOD), picture(GOOD), picture(GOOD)] });
+  expect(asked.length - before).toBeLessThanOrEqual(6);
+  expect(answer).toMatchObject({ stopReason: 'end' });
+  expect(sent(asked.at(-1))).toContain('[A result that the provider refuses, and that is left out: 400 filtered');
 });

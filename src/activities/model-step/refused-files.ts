@@ -4,6 +4,9 @@
  *
  * Which file it was, no provider says in a form that programs read: those of the newest message are left out first, one by one, then all. A
  * refused request costs nothing, and there are six of them at most.
+ *
+ * A text may be refused too (Azure's filter of contents answers 400). It costs its turn; what was never answered is left out of a later turn
+ * that is refused with it and passes without it, so that the conversation goes on.
  */
 import type { MediaKind, MediaSource } from '../../records/message.js';
 import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
@@ -12,32 +15,42 @@ import { ModelFailure, type ModelRequest } from '../../models/model.js';
 import type { ContextMessage } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 
-export interface FileInPrompt {
+export type FileInPrompt = {
   /** Under which the words in its place are stored. */
   readonly id: string;
   readonly slot: number;
-  readonly kind: MediaKind;
-  readonly source: MediaSource;
-}
+} & ({ readonly kind: MediaKind; readonly source: MediaSource } | { readonly kind: 'text'; readonly name: 'message' | 'result' });
 
 /** The words that replace files, by their ids: a file keeps its id when others of its message are gone. */
 type Words = ReadonlyMap<string, string>;
 
 const STATUSES: readonly number[] = [400, 413, 415, 422];
 const ONE_BY_ONE = 3;
+/** Beside the whole request. */
+const MOST_TRIES = 5;
 const NAMES: Readonly<Record<MediaKind, string>> = { images: 'picture', audio: 'recording', video: 'video', documents: 'document' };
 
-/** Of messages that are stored, newest first. */
+/** Of messages that are stored, newest first; and the texts which no answer followed. */
 export function listFiles(messages: readonly ContextMessage[]): FileInPrompt[] {
-  return messages.toReversed().flatMap(({ message, slot }) => {
-    if (message.role !== 'user' || slot === undefined) return [];
-    return sourcesIn(message).map(({ kind, source }, at) => ({ id: `file/${slot}/${at}`, slot, kind, source }));
-  });
+  const found: FileInPrompt[] = [];
+  let next: ContextMessage['message']['role'] | undefined;
+  for (const { message, slot } of messages.toReversed()) {
+    const { role } = message;
+    if (slot !== undefined && role === 'user') {
+      found.push(...sourcesIn(message).map(({ kind, source }, at) => ({ id: `file/${slot}/${at}`, slot, kind, source })));
+    }
+    if (slot !== undefined && role !== 'assistant' && next === 'user') {
+      found.push({ id: `text/${slot}`, slot, kind: 'text', name: role === 'user' ? 'message' : 'result' });
+    }
+    if (role !== 'tool') next = role;
+  }
+  return found;
 }
 
 export function withoutFiles(messages: readonly ContextMessage[], words: Words): readonly ContextMessage[] {
   if (words.size === 0) return messages;
-  return messages.map((one) => {
+  return messages.map((whole) => {
+    const one = withoutText(whole, words.get(`text/${whole.slot}`));
     const { message, slot } = one;
     if (message.role !== 'user' || !sourcesIn(message).some((_, at) => words.has(`file/${slot}/${at}`))) return one;
     const { images: _i, audio: _a, video: _v, documents: _d, ...plain } = message;
@@ -47,6 +60,11 @@ export function withoutFiles(messages: readonly ContextMessage[], words: Words):
     const inPlace = sourcesIn(message).flatMap((_, n) => words.get(`file/${slot}/${n}`) ?? []);
     return { ...one, message: { ...plain, ...kept, text: [...inPlace, shownText(message.text)].join('\n') } };
   });
+}
+
+function withoutText(one: ContextMessage, words: string | undefined): ContextMessage {
+  if (words === undefined || one.message.role === 'assistant') return one;
+  return { ...one, message: { ...one.message, text: words } };
 }
 
 /** The words that are stored for files which were refused before. */
@@ -91,19 +109,26 @@ export async function askWithoutRefused<T>({ request, files, without, ask, onRef
 
 function mayBeFile(error: unknown): error is ModelFailure {
   if (!(error instanceof ModelFailure)) return false;
-  return ['invalid-request', 'too-large'].includes(error.kind) && STATUSES.includes(error.options.status ?? 0);
+  return ['invalid-request', 'too-large'].includes(error.kind) && STATUSES.includes(error.options.status ?? 400);
 }
 
-function listTries(files: readonly FileInPrompt[]): (readonly FileInPrompt[])[] {
+function listTries(all: readonly FileInPrompt[]): (readonly FileInPrompt[])[] {
+  const files = all.filter(({ kind }) => kind !== 'text');
   const newest = files.filter(({ slot }) => slot === files[0]?.slot);
   const single = newest.length > 1 && newest.length <= ONE_BY_ONE ? newest.map((file) => [file]) : [];
-  return [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);
+  const ofFiles = [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);
+  if (files.length === all.length) return ofFiles;
+  // Texts alone where the last tries would be too many, then all that may be it.
+  const texts = all.filter(({ kind }) => kind === 'text');
+  return [...ofFiles.slice(0, MOST_TRIES - (files.length > 0 ? 2 : 1)), texts, ...(files.length > 0 ? [all] : [])];
 }
 
-function describeRefused({ kind, source }: FileInPrompt, { message }: ModelFailure): string {
+function describeRefused(file: FileInPrompt, { message }: ModelFailure): string {
+  const why = truncate(message.replace(/^cannot get an answer from [^:]*: /, ''), 300);
+  if (file.kind === 'text') return `[A ${file.name} that the provider refuses, and that is left out: ${why}]`;
+  const { kind, source } = file;
   const size =
     'base64' in source ? `, ${describeBytes((source.base64.length * 3) / 4)}` : 'url' in source ? ` at ${truncate(source.url, 200)}` : '';
-  const why = truncate(message.replace(/^cannot get an answer from [^:]*: /, ''), 300);
   return `[A ${NAMES[kind]} (${source.mediaType}${size}) that the provider could not read, and that is left out: ${why}]`;
 }
 
