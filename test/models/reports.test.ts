@@ -1,87 +1,13 @@
 /**
- * What public reports say that servers send, and what must come of it: real clients over loopback HTTP. A row is a report; the bytes are the
- * reported ones, shortened.
+ * What public reports say that servers send in an answer, and what must come of it. A row is a report; the bytes are the reported ones,
+ * shortened.
  */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { AssistantBlock } from '../../src/records/message.js';
-import { type Model, ModelFailure, type ModelRequest } from '../../src/models/model.js';
+import type { Model } from '../../src/models/model.js';
 import { createOllamaModel } from '../../src/models/ollama/client.js';
-import { createOpenAIModel, createOpenAIResponsesModel } from '../../src/models/openai/client.js';
-import { call, request, result, says, user } from './builders.js';
+import { createOpenAIResponsesModel } from '../../src/models/openai/client.js';
+import { api, ask, delta, openai, piece, playServer, refusal, sse, whole, type Sent } from './compatible-server.js';
 
-interface Sent {
-  readonly status?: number;
-  readonly type?: string;
-  readonly body: string;
-}
-
-interface SentBody {
-  readonly messages: readonly {
-    readonly role: string;
-    readonly tool_calls?: readonly { readonly function: { readonly arguments: string } }[];
-  }[];
-  readonly tools?: readonly unknown[];
-  readonly stream?: boolean;
-}
-
-let server: Server;
-let bodies: SentBody[];
-let reply: (body: SentBody) => Sent;
-let url: string;
-
-beforeAll(async () => {
-  server = createServer((incoming, outgoing) => {
-    let text = '';
-    incoming.on('data', (piece: Buffer) => (text += piece.toString()));
-    incoming.on('end', () => {
-      bodies.push(JSON.parse(text) as SentBody);
-      const { status = 200, type = 'text/event-stream', body } = reply(bodies.at(-1)!);
-      outgoing.writeHead(status, { 'content-type': type }).end(body);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-
-beforeEach(() => {
-  bodies = [];
-});
-
-afterAll(() => server.close());
-
-const openai = (): Model => createOpenAIModel({ apiKey: 'key-of-a-test', baseURL: `${url}/v1` });
-
-/** `end: text | call({…})`, or `kind: message`. */
-async function ask(model: Model, parts: Partial<ModelRequest> = {}): Promise<string> {
-  const show = (block: AssistantBlock): string => {
-    if (block.kind === 'text') return String(block.text);
-    if (block.kind === 'tool-call') return `${block.name}(${JSON.stringify(block.input)})`;
-    return block.kind;
-  };
-  try {
-    const { stop, blocks } = await model.stream(request({ model: 'm', ...parts }), {
-      signal: new AbortController().signal,
-      onDelta: () => {},
-    });
-    return `${stop}: ${blocks.map(show).join(' | ')}`;
-  } catch (error) {
-    if (!(error instanceof ModelFailure)) throw error;
-    return `${error.kind}: ${error.message}`;
-  }
-}
-
-const sse = (...chunks: readonly unknown[]): Sent => ({
-  body: [...chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`), 'data: [DONE]\n\n'].join(''),
-});
-const delta = (piece: object, finish: string | null = null): object => ({ choices: [{ index: 0, delta: piece, finish_reason: finish }] });
-const piece = (fields: object): object => delta({ content: null, tool_calls: [fields] });
-const refusal = (status: number, body: unknown): Sent => ({ status, type: 'application/json', body: JSON.stringify(body) });
-const whole = (message: object, finish = 'stop'): object => ({
-  object: 'chat.completion',
-  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
-  usage: { prompt_tokens: 9, completion_tokens: 9, total_tokens: 18 },
-});
+playServer();
 
 describe('an error in the place of an answer is that error', () => {
   test.each<[string, Sent, RegExp]>([
@@ -219,9 +145,9 @@ describe('an error in the place of an answer is that error', () => {
       /^(server|broken-stream): .*Failed to parse input at pos 395/,
     ],
   ])('%s', async (_report, sent, wanted) => {
-    reply = () => sent;
+    api.reply = () => sent;
     expect(await ask(openai())).toMatch(wanted);
-    expect(bodies).toHaveLength(1);
+    expect(api.bodies).toHaveLength(1);
   });
 });
 
@@ -303,28 +229,28 @@ describe('an answer in another shape is that answer', () => {
       'tool-calls: one({"n":1})',
     ],
   ])('%s', async (_report, sent, wanted) => {
-    reply = () => sent;
+    api.reply = () => sent;
     expect(await ask(openai())).toBe(wanted);
-    expect(bodies).toHaveLength(1);
+    expect(api.bodies).toHaveLength(1);
   });
 
   test('the same for the Responses API, whole and refused', async () => {
-    const model = createOpenAIResponsesModel({ apiKey: 'key-of-a-test', baseURL: `${url}/v1` });
+    const model = createOpenAIResponsesModel({ apiKey: 'key-of-a-test', baseURL: `${api.url}/v1` });
     const output = [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello!' }] }];
-    reply = () => ({ type: 'application/json', body: JSON.stringify({ object: 'response', status: 'completed', output, usage: {} }) });
+    api.reply = () => ({ type: 'application/json', body: JSON.stringify({ object: 'response', status: 'completed', output, usage: {} }) });
     expect(await ask(model)).toBe('end: Hello!');
-    reply = () => ({ type: 'application/json', body: JSON.stringify({ error: { message: 'insufficient balance' } }) });
+    api.reply = () => ({ type: 'application/json', body: JSON.stringify({ error: { message: 'insufficient balance' } }) });
     expect(await ask(model)).toMatch(/^billing: /);
   });
 
   test('a stream of many bytes whose first piece is cut inside a letter loses none of them', async () => {
     const text = '吾輩は猫である。'.repeat(500);
-    reply = () => ({ body: `\n${sse(delta({ content: text }, 'stop')).body}` });
+    api.reply = () => ({ body: `\n${sse(delta({ content: text }, 'stop')).body}` });
     expect(await ask(openai())).toBe(`end: ${text}`);
   });
 
   test('vllm-project/vllm#53269: a call that was cut under a good finish reason is no call with half of its input', async () => {
-    reply = () =>
+    api.reply = () =>
       sse(piece({ index: 0, id: 'a', function: { name: 'write', arguments: '{"path":"a.txt","con' } }), delta({}, 'tool_calls'));
     const said = await ask(openai());
     expect(said).toMatch(/^tool-calls: write/);
@@ -332,59 +258,8 @@ describe('an answer in another shape is that answer', () => {
   });
 });
 
-describe('a request that a server refuses is made in a form that it takes', () => {
-  const history = [user('What time is it?'), says(call('a', 'get_time')), result('a', 'noon', 'ok', 'get_time'), user('Thanks. And?')];
-  const hi = sse(delta({ content: 'Hi' }, 'stop'));
-
-  test('can1357/oh-my-pi#1227: Bedrock behind LiteLLM wants tools where calls are in the history', async () => {
-    const words =
-      'litellm.BadRequestError: BedrockException - {"message":"The toolConfig field must be defined when using toolUse and toolResult content blocks."}';
-    reply = ({ tools, messages }) =>
-      (tools ?? []).length === 0 && messages.some(({ role }) => role === 'tool')
-        ? refusal(400, { error: { message: words, code: '400' } })
-        : hi;
-    const model = openai();
-    expect(await ask(model, { messages: history })).toBe('end: Hi');
-    expect(await ask(model, { messages: history })).toBe('end: Hi');
-    expect(bodies).toHaveLength(3);
-    // A request without calls stays as it is.
-    await ask(model);
-    expect(bodies.at(-1)).not.toHaveProperty('tools');
-  });
-
-  test('browser-use/browser-use#1243: the same, as LiteLLM says it before it asks', async () => {
-    const words =
-      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified. Pass `tools=` param";
-    reply = ({ tools }) => (tools === undefined ? refusal(400, { error: { message: words } }) : hi);
-    expect(await ask(openai(), { messages: history })).toBe('end: Hi');
-    expect(bodies).toHaveLength(2);
-  });
-
-  test('RooCodeInc/Roo-Code#274, nomic-ai/gpt4all#3150: a model that cannot stream', async () => {
-    const words = "Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.";
-    reply = ({ stream }) =>
-      stream === true
-        ? refusal(400, { error: { message: words, type: 'invalid_request_error', param: 'stream', code: 'unsupported_value' } })
-        : { type: 'application/json', body: JSON.stringify(whole({ content: 'Hello!' })) };
-    const model = openai();
-    expect(await ask(model)).toBe('end: Hello!');
-    expect(await ask(model)).toBe('end: Hello!');
-    expect(bodies).toHaveLength(3);
-    expect(bodies.at(-1)).not.toHaveProperty('stream_options');
-  });
-
-  test('ggml-org/llama.cpp#25510, aws-samples/bedrock-access-gateway#258: arguments in the history are always JSON', async () => {
-    const strict = ({ messages }: SentBody): boolean =>
-      messages.every(({ tool_calls: calls = [] }) => calls.every((one) => typeof JSON.parse(one.function.arguments) === 'object'));
-    reply = (body) => (strict(body) ? hi : refusal(500, { error: { message: 'Failed to parse tool call arguments as JSON' } }));
-    const odd = [call('a', 'one', null), call('b', 'two', {}), call('c', 'three', 'text')];
-    const answers = ['a', 'b', 'c'].map((id) => result(id, 'done', 'ok', 'one'));
-    expect(await ask(openai(), { messages: [user('Go.'), says(...odd), ...answers] })).toBe('end: Hi');
-  });
-});
-
 describe('Ollama', () => {
-  const ollama = (): Model => createOllamaModel({ host: url });
+  const ollama = (): Model => createOllamaModel({ host: api.url });
   const lines = (...values: readonly object[]): Sent => ({
     type: 'application/x-ndjson',
     body: values.map((value) => `${JSON.stringify(value)}\n`).join(''),
@@ -405,7 +280,7 @@ describe('Ollama', () => {
       /^(server|broken-stream): .*error parsing tool call/,
     ],
   ])('%s', async (_report, sent, wanted) => {
-    reply = () => sent;
+    api.reply = () => sent;
     expect(await ask(ollama())).toMatch(wanted);
   });
 });

@@ -15,7 +15,7 @@ import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from
 import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
-import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, type Dialect } from './render-chat.js';
+import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, roomForAnswer, type Dialect } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
@@ -75,7 +75,8 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     }
   }
 
-  async function open(request: ModelRequest, channel: HttpChannel): Promise<AsyncIterable<unknown>> {
+  async function open(wished: ModelRequest, channel: HttpChannel): Promise<AsyncIterable<unknown>> {
+    let request = wished;
     for (let lessons = 0; ; lessons++) {
       const dialect = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
       const asEvents: typeof fetch = async (input, init) => withEvents(await channel.fetch(input, init));
@@ -84,6 +85,11 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
         return await api.ask(client, request, channel.signal, dialect);
       } catch (error) {
         const refusal = channel.takeRefusal();
+        const room = refusal && lessons < MAX_LESSONS ? roomForAnswer(refusal.refused, request.maxTokens) : undefined;
+        if (room !== undefined) {
+          request = { ...request, maxTokens: room };
+          continue;
+        }
         const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(dialect, refusal.refused) : undefined;
         if (learnt === undefined) throw refusal ?? error;
         dialects.set(request.model, learnt);

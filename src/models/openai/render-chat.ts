@@ -55,7 +55,7 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
   );
   return {
     model,
-    [dialect.limitField]: maxTokens,
+    [dialect.limitField]: Math.min(maxTokens, dialect.mostTokens),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(mustCall && { tool_choice: 'required' as const }),
     messages: dialect.closesTools ? closeTools(turns) : turns,
@@ -204,6 +204,8 @@ export interface Dialect {
   readonly keepsTools: boolean;
   /** Whether answers come in pieces; some models only give them whole. */
   readonly streams: boolean;
+  /** What the model says that an answer may have, where that is less than an agent wishes for. */
+  readonly mostTokens: number;
 }
 
 export const OPENAI: Dialect = {
@@ -214,6 +216,7 @@ export const OPENAI: Dialect = {
   system: 'system',
   keepsTools: false,
   streams: true,
+  mostTokens: Infinity,
 };
 /** The older name of the limit is the one that all of them know. */
 export const COMPATIBLE: Dialect = { ...OPENAI, limitField: 'max_tokens' };
@@ -231,6 +234,8 @@ const NO_STREAM = /\bstream(ing)?\b['"`]?.{0,30}(not|n't) (be )?support|not supp
 export function learnDialect(now: Dialect, { words, status }: Refused): Dialect | undefined {
   if (status !== 400 && status !== 422 && status !== 500) return undefined;
   const names = (field: string): boolean => words.includes(field) && UNKNOWN_FIELD.test(words);
+  const most = mostIn(words);
+  if (most !== undefined && most < now.mostTokens) return { ...now, mostTokens: most };
   if (names(now.limitField)) {
     return { ...now, limitField: now.limitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens' };
   }
@@ -242,6 +247,34 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
   if (now.streams && NO_STREAM.test(words)) return { ...now, streams: false };
   if (now.system === 'system' && NO_SYSTEM.test(words)) return { ...now, system: 'user' };
   return undefined;
+}
+
+/** OpenAI, DeepSeek and DashScope, Groq, Anthropic behind a gateway. */
+const MOST_TOKENS =
+  /at most (\d+) (?:completion|output) tokens|range of [`'"]?max_\w*tokens[`'"]? (?:is|should be) \[\d+, ?(\d+)\]|max_\w*tokens[`'"]? must be (?:less than or equal to|at most|<=) [`'"]?(\d+)|max_\w*tokens[`'"]?: \d+ > (\d+)/i;
+
+function mostIn(words: string): number | undefined {
+  const found = MOST_TOKENS.exec(words)
+    ?.slice(1)
+    .find((digits) => digits !== undefined);
+  return found === undefined || Number(found) < 1 ? undefined : Number(found);
+}
+
+/** Answers of fewer tokens are of no use: then the prompt is too long. */
+const SMALLEST_ROOM = 256;
+
+/**
+ * How many tokens of an answer still fit behind a prompt, for a server that refuses a wish for more (vLLM, OpenAI): its window and the
+ * prompt are in its words. vLLM stops to count at what the wish leaves ("at least"), so then half of the wish is tried.
+ */
+export function roomForAnswer({ words, status }: Refused, wished: number): number | undefined {
+  if (status !== 400 && status !== 422) return undefined;
+  const [, window] = /maximum context length is (\d+)/i.exec(words) ?? [];
+  const [, atLeast, prompt] = /(at least )?(\d+) (?:input tokens|in (?:the|your) (?:messages|prompt))/i.exec(words) ?? [];
+  const [, sent, of] = /context limit: (\d+) \+ \d+ > (\d+)/i.exec(words) ?? [];
+  const room = Number(window ?? of) - Number(prompt ?? sent);
+  const fits = atLeast === undefined ? room : Math.min(room, Math.floor(wished / 2));
+  return fits >= SMALLEST_ROOM && fits < wished ? fits : undefined;
 }
 
 const CLOSING = { role: 'assistant', content: 'I have read the results.' } as const;
