@@ -122,8 +122,13 @@ const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
   // Before the context: "too many tokens per day" is none.
   [/\btokens? per (second|minute|hour|day|month)|wait before trying again|rate limit (exceeded|reached)/i, 'rate-limit'],
   [CONTEXT_FULL, 'context-full'],
-  // Of the request's contents: it would be refused again, whatever status says so.
+  // Of the request's contents, or of what the server was started without: it would be refused again. llama.cpp says so with 500.
   [/content[ _-]?(filter|policy)|content management policy|ResponsibleAIPolicyViolation/i, 'invalid-request'],
+  [
+    /\b(image|audio|video|multimodal|file|vision)\b.{0,40}\bnot support|not support .{0,40}\b(images?|audio|video|multimodal|files?|vision|tools?)\b/i,
+    'invalid-request',
+  ],
+  [/failed to (load|decode|process|read) (the |an? )?(image|audio|video|media|file)|requires --jinja/i, 'invalid-request'],
   [/(incorrect|invalid) api key|api key (is )?(not valid|invalid)/i, 'auth'],
   [
     /\b(invalid|unknown) model\b|not a valid model|model identifier is invalid|no such model|model not exist|\bmodel\b.{0,80} (does not exist|not found)/i,

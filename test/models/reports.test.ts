@@ -125,6 +125,22 @@ describe('an error in the place of an answer is that error', () => {
       /^auth: .*Check the key/,
     ],
     [
+      'llama.cpp’s server (tools/server/server-common.cpp): no eyes, as a fault of the server',
+      refusal(500, {
+        error: {
+          code: 500,
+          message: 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
+          type: 'server_error',
+        },
+      }),
+      /^invalid-request: .*image input is not supported/,
+    ],
+    [
+      'llama.cpp’s server: a picture that cannot be read',
+      refusal(500, { error: { code: 500, message: 'Failed to load image or audio file', type: 'server_error' } }),
+      /^invalid-request: /,
+    ],
+    [
       'FuzzAnything/PromptFuzz#42: Gemini puts it into a list',
       refusal(400, [
         {

@@ -117,3 +117,13 @@ test('so does a result of a tool, and pictures beside it cost no more than six r
   expect(answer).toMatchObject({ stopReason: 'end' });
   expect(sent(asked.at(-1))).toContain('[A result that the provider refuses, and that is left out: 400 filtered');
 });
+
+test('a server that has no eyes may say so as its own fault (llama.cpp, with 500): the picture goes all the same', async () => {
+  const id = world.id();
+  const words = 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj';
+  refusal = (request) => (sent(request).includes('"image"') ? httpError(500, { message: words }) : undefined);
+  expect(await world.client.send(id, { text: say(id, 'what is this?'), images: [picture(GOOD)] }, { start: {} })).toMatchObject({
+    stopReason: 'end',
+  });
+  expect(asked).toHaveLength(2);
+});

@@ -24,7 +24,7 @@ export type FileInPrompt = {
 /** The words that replace files, by their ids: a file keeps its id when others of its message are gone. */
 type Words = ReadonlyMap<string, string>;
 
-const STATUSES: readonly number[] = [400, 413, 415, 422];
+const TOO_LARGE: readonly number[] = [400, 413, 422];
 const ONE_BY_ONE = 3;
 /** Beside the whole request. */
 const MOST_TRIES = 5;
@@ -109,7 +109,7 @@ export async function askWithoutRefused<T>({ request, files, without, ask, onRef
 
 function mayBeFile(error: unknown): error is ModelFailure {
   if (!(error instanceof ModelFailure)) return false;
-  return ['invalid-request', 'too-large'].includes(error.kind) && STATUSES.includes(error.options.status ?? 400);
+  return error.kind === 'invalid-request' || (error.kind === 'too-large' && TOO_LARGE.includes(error.options.status ?? 0));
 }
 
 function listTries(all: readonly FileInPrompt[]): (readonly FileInPrompt[])[] {
