@@ -128,7 +128,10 @@ const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
     /\b(image|audio|video|multimodal|file|vision)\b.{0,40}\bnot support|not support .{0,40}\b(images?|audio|video|multimodal|files?|vision|tools?)\b/i,
     'invalid-request',
   ],
-  [/failed to (load|decode|process|read) (the |an? )?(image|audio|video|media|file)|requires --jinja/i, 'invalid-request'],
+  [
+    /failed to (load|decode|process|read) (the |an? )?(image|audio|video|media|file)|requires --jinja|\bvalidation errors?\b|can only concatenate str/i,
+    'invalid-request',
+  ],
   [/(incorrect|invalid) api key|api key (is )?(not valid|invalid)/i, 'auth'],
   [
     /\b(invalid|unknown) model\b|not a valid model|model identifier is invalid|no such model|model not exist|\bmodel\b.{0,80} (does not exist|not found)/i,

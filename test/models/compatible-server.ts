@@ -15,6 +15,7 @@ export interface Sent {
 export interface SentBody {
   readonly messages: readonly {
     readonly role: string;
+    readonly content: unknown;
     readonly tool_calls?: readonly { readonly function: { readonly arguments: string } }[];
   }[];
   readonly tools?: readonly unknown[];

@@ -87,6 +87,38 @@ test('a prompt that leaves no room for an answer is one that is too long', async
   expect(api.bodies).toHaveLength(1);
 });
 
+// abetlen/llama-cpp-python, its server of 0.3.36 as tried.
+test('llama-cpp-python wants a string where a message has calls alone', async () => {
+  const words =
+    "7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 2, 'ChatCompletionRequestUserMessage', 'role'), 'msg': \"Input should be 'user'\"}\n" +
+    "  {'type': 'string_type', 'loc': ('body', 'messages', 2, 'ChatCompletionRequestAssistantMessage', 'content'), 'msg': 'Input should be a valid string', 'input': None}";
+  api.reply = ({ messages }) =>
+    messages.some(({ content }) => content === null) ? refusal(500, { error: { message: words, type: 'internal_server_error' } }) : hi;
+  const model = openai();
+  expect(await ask(model, { messages: history })).toBe('end: Hi');
+  expect(await ask(model, { messages: history })).toBe('end: Hi');
+  expect(api.bodies).toHaveLength(3);
+});
+
+test('llama-cpp-python ends a stream before it begins where the prompt is too long: without one it says so', async () => {
+  api.reply = ({ stream }) =>
+    stream === true
+      ? { body: '' }
+      : refusal(400, {
+          error: {
+            message:
+              "This model's maximum context length is 8192 tokens. However, you requested 9077 tokens (9017 in the messages, 60 in the completion).",
+            code: 'context_length_exceeded',
+          },
+        });
+  expect(await ask(openai())).toMatch(/^context-full: .*9017/);
+  expect(api.bodies).toHaveLength(2);
+  // Later requests want a stream again.
+  api.reply = () => hi;
+  expect(await ask(openai())).toBe('end: Hi');
+  expect(api.bodies.at(-1)?.stream).toBe(true);
+});
+
 test('ggml-org/llama.cpp#25510, aws-samples/bedrock-access-gateway#258: arguments in the history are always JSON', async () => {
   const strict = ({ messages }: SentBody): boolean =>
     messages.every(({ tool_calls: calls = [] }) => calls.every((one) => typeof JSON.parse(one.function.arguments) === 'object'));

@@ -141,6 +141,21 @@ describe('an error in the place of an answer is that error', () => {
       /^invalid-request: /,
     ],
     [
+      'abetlen/llama-cpp-python, its server of 0.3.36 as tried: a file that it does not know, as a fault of the server',
+      refusal(500, {
+        error: {
+          message: "15 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 1)}",
+          type: 'internal_server_error',
+        },
+      }),
+      /^invalid-request: .*validation errors/,
+    ],
+    [
+      'the same: a picture, in its template',
+      refusal(500, { error: { message: 'can only concatenate str (not "list") to str', type: 'internal_server_error' } }),
+      /^invalid-request: /,
+    ],
+    [
       'FuzzAnything/PromptFuzz#42: Gemini puts it into a list',
       refusal(400, [
         {

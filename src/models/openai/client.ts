@@ -70,15 +70,19 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     try {
       yield* await open(request, channel);
     } catch (error) {
+      // llama-cpp-python ends a stream before its first byte where it would refuse the same request without one, in words.
+      if (error instanceof EmptyStream && baseURL !== undefined && api.name === 'openai')
+        return yield* await open(request, channel, { streams: false });
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
     }
   }
 
-  async function open(wished: ModelRequest, channel: HttpChannel): Promise<AsyncIterable<unknown>> {
+  async function open(wished: ModelRequest, channel: HttpChannel, form: Partial<Dialect> = {}): Promise<AsyncIterable<unknown>> {
     let request = wished;
     for (let lessons = 0; ; lessons++) {
-      const dialect = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      const known = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      const dialect = { ...known, ...form };
       const asEvents: typeof fetch = async (input, init) => withEvents(await channel.fetch(input, init));
       const client = await createClient(apiKey, baseURL, dialect.streams ? { ...channel, fetch: asEvents } : channel);
       try {
@@ -90,7 +94,7 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
           request = { ...request, maxTokens: room };
           continue;
         }
-        const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(dialect, refusal.refused) : undefined;
+        const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(known, refusal.refused) : undefined;
         if (learnt === undefined) throw refusal ?? error;
         dialects.set(request.model, learnt);
       }
@@ -112,6 +116,8 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
 // A server may answer with all of it at once although a stream was asked for, and refuse in the same shape with a good status; its content
 // type may be wrong in either case. The first byte tells: a stream's is no bracket.
 
+class EmptyStream extends Error {}
+
 function withEvents(response: Response): Response {
   if (!response.body) return response;
   const seen: Uint8Array[] = [];
@@ -126,6 +132,7 @@ function withEvents(response: Response): Response {
       if (!isJson) for (const early of seen.splice(0)) controller.enqueue(early);
     },
     flush(controller) {
+      if (isJson === undefined) controller.error(new EmptyStream('the answer is empty'));
       if (isJson) controller.enqueue(new TextEncoder().encode(toEvents(Buffer.concat(seen).toString('utf8'))));
     },
   });

@@ -161,7 +161,7 @@ function supportedAudio(model: string): readonly string[] {
 function renderAssistant(
   blocks: readonly AssistantBlock[],
   wireId: WireId,
-  { sendsReasoning }: Dialect,
+  { sendsReasoning, noText }: Dialect,
 ): ChatCompletionAssistantMessageParam[] {
   const { text, calls } = textAndCalls(blocks);
   if (text === '' && calls.length === 0) return [];
@@ -169,7 +169,7 @@ function renderAssistant(
   return [
     {
       role: 'assistant',
-      content: text === '' ? null : text,
+      content: text === '' ? noText : text,
       ...(sendsReasoning && { reasoning_content: toWellFormed(thoughts) }),
       ...(calls.length > 0 && {
         tool_calls: calls.map(({ callId, name, input }) => ({
@@ -204,6 +204,8 @@ export interface Dialect {
   readonly keepsTools: boolean;
   /** Whether answers come in pieces; some models only give them whole. */
   readonly streams: boolean;
+  /** What stands for text in a message that has calls alone; some want a string. */
+  readonly noText: null | '';
   /** What the model says that an answer may have, where that is less than an agent wishes for. */
   readonly mostTokens: number;
 }
@@ -216,6 +218,7 @@ export const OPENAI: Dialect = {
   system: 'system',
   keepsTools: false,
   streams: true,
+  noText: null,
   mostTokens: Infinity,
 };
 /** The older name of the limit is the one that all of them know. */
@@ -228,6 +231,8 @@ const NO_SYSTEM =
   /system (role|message|prompt)s?\b.{0,60}(not |un)(be )?(supported|allowed)|(not|n't) support .{0,30}\bsystem\b|only user and assistant roles/i;
 
 const NO_TOOLS_DESCRIBED = /toolConfig .{0,20}must be defined|must define [`'"]?tools|without [`'"]?tools=/i;
+/** llama-cpp-python, by its checks of types; others by theirs. */
+const NEEDS_TEXT = /\bcontent\b.{0,80}valid string.{0,20}(None|null)|\bcontent\b.{0,60}(received null|(must not|cannot|can't) be null)/i;
 const NO_STREAM = /\bstream(ing)?\b['"`]?.{0,30}(not|n't) (be )?support|not support .{0,20}\bstream(ing)?\b/i;
 
 /** How a server that refused a request so would take it; undefined where no other form is known. */
@@ -244,6 +249,7 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
   if (now.sendsReasoning && names('reasoning_content')) return { ...now, sendsReasoning: false };
   if (!now.closesTools && WRONG_ORDER.test(words)) return { ...now, closesTools: true };
   if (!now.keepsTools && NO_TOOLS_DESCRIBED.test(words)) return { ...now, keepsTools: true };
+  if (now.noText === null && NEEDS_TEXT.test(words)) return { ...now, noText: '' };
   if (now.streams && NO_STREAM.test(words)) return { ...now, streams: false };
   if (now.system === 'system' && NO_SYSTEM.test(words)) return { ...now, system: 'user' };
   return undefined;
