@@ -13,7 +13,7 @@ import type { Answer } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
-import { toRefusal } from '../refusal.js';
+import { Refusal, toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
 import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, roomForAnswer, type Dialect } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
@@ -71,8 +71,12 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
       yield* await open(request, channel);
     } catch (error) {
       // llama-cpp-python ends a stream before its first byte where it would refuse the same request without one, in words.
-      if (error instanceof EmptyStream && baseURL !== undefined && api.name === 'openai')
-        return yield* await open(request, channel, { streams: false });
+      if (error instanceof EmptyStream && baseURL !== undefined && api.name === 'openai') {
+        const again = await open(request, channel, { streams: false }).catch((reason: unknown) => {
+          throw reason instanceof Refusal ? reason : error;
+        });
+        return yield* again;
+      }
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
     }
