@@ -24,6 +24,7 @@ COPY --chown=node:node bin bin
 COPY --chown=node:node agents agents
 COPY --chown=node:node workspace workspace
 COPY --chown=node:node templates templates
+COPY --chown=node:node data data
 USER node
 # SIGTERM reaches the worker itself, which lets running turns finish or move.
 ENTRYPOINT ["node", "dist/cli/main.js"]

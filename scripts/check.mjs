@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, who imports whom, what is not used, rules, the API reference and the generated tables of docs. */
+/** `npm run check`: format, lint, types, who imports whom, what is not used, rules, the API reference, the table of models and the tables of docs. */
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
@@ -22,6 +22,9 @@ await run(async () => {
     check('Rules', 'CONTRIBUTING.md says how a rule is written', [join(root, 'scripts', 'rules.mjs')]),
     check('API', '`node scripts/api-reference.mjs --write` repairs it; an export without a docstring gets one', [
       join(root, 'scripts', 'api-reference.mjs'),
+    ]),
+    check('Models', '`node scripts/model-table.mjs --write` makes data/models.txt anew', [
+      join(root, 'scripts', 'model-table.mjs'),
     ]),
     check('Tables', '`node scripts/readme.mjs --write` repairs it', [join(root, 'scripts', 'readme.mjs')]),
   ]);

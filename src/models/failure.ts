@@ -48,10 +48,16 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['conflict_error', 'server'],
   // OpenAI
   ['invalid_api_key', 'auth'],
+  // LiteLLM without a database says so of any key but its first.
+  ['no_db_connection', 'auth'],
   ['account_deactivated', 'auth'],
   ['insufficient_quota', 'billing'],
   ['billing_hard_limit_reached', 'billing'],
   ['billing_not_active', 'billing'],
+  ['insufficient_balance_error', 'billing'],
+  ['insufficient_balance', 'billing'],
+  ['INSUFFICIENT_BALANCE', 'billing'],
+  ['Arrearage', 'billing'],
   ['unsupported_country_region_territory', 'forbidden'],
   ['model_not_found', 'not-found'],
   ['context_length_exceeded', 'context-full'],
@@ -60,6 +66,7 @@ const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
   ['context_window_exceeded', 'context-full'],
   ['model_context_window_exceeded', 'context-full'],
   ['1261', 'context-full'],
+  ['content_filter', 'invalid-request'],
   ['image_too_large', 'too-large'],
   ['image_file_too_large', 'too-large'],
   ['rate_limit_exceeded', 'rate-limit'],
@@ -110,6 +117,7 @@ const CONTEXT_FULL = new RegExp(
   [
     'context[ _-]?(window|length|size)|maximum context|longer than the model|max_context_length',
     '(prompt|input|request)( is|:)? too (long|large for)|prompt 超长|输入长度|too large for model with',
+    '(prompt|input) length\\b.{0,40}\\bexceeds?\\b',
     'maximum (prompt|model|allowed input) length|range of input length|prompt exceeds the length limit',
     'reduce (the length of the|your) (messages|prompt|input)|too many (input )?tokens|max input tokens',
     'exceeds? (the )?(maximum )?(context|number of (input )?tokens)|model token limit|prompt token count|token limit exceeded',
@@ -118,9 +126,29 @@ const CONTEXT_FULL = new RegExp(
   'i',
 );
 
+/** No money is said under any status, those of faults and limits that pass included. */
+const NO_MONEY = /insufficient (account )?(balance|credits?|funds)|余额不足|欠费/i;
+
 /** Where a refusal has no code for it: its words, which may change, are all there is. */
 const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
+  // Before the context: "too many tokens per day" is none.
+  [/\btokens? per (second|minute|hour|day|month)|wait before trying again|rate limit (exceeded|reached)/i, 'rate-limit'],
   [CONTEXT_FULL, 'context-full'],
+  // Of the request's contents, or of what the server was started without: it would be refused again. llama.cpp says so with 500.
+  [/content[ _-]?(filter|policy)|content management policy|ResponsibleAIPolicyViolation/i, 'invalid-request'],
+  [
+    /\b(image|audio|video|multimodal|file|vision)\b.{0,40}\bnot support|not support .{0,40}\b(images?|audio|video|multimodal|files?|vision|tools?)\b/i,
+    'invalid-request',
+  ],
+  [
+    /failed to (load|decode|process|read) (the |an? )?(image|audio|video|media|file)|requires --jinja|\bvalidation errors?\b|can only concatenate str/i,
+    'invalid-request',
+  ],
+  [/(incorrect|invalid) api key|api key (is )?(not valid|invalid)/i, 'auth'],
+  [
+    /\b(invalid|unknown) model\b|not a valid model|model identifier is invalid|no such model|model not exist|\bmodel\b.{0,80} (does not exist|not found)/i,
+    'not-found',
+  ],
   [/credit balance|billing|usage limit|spend(ing)? limit/i, 'billing'],
   [/location is not supported/i, 'forbidden'],
   [/overloaded|server busy|high demand/i, 'overloaded'],
@@ -188,10 +216,12 @@ function classify(error: unknown, answered: boolean): ModelFailureKind {
 }
 
 function kindOfRefusal({ words, status, codes }: Refused): ModelFailureKind {
-  const found = codes.map((code) => KIND_OF_CODE.get(code)).find((kind) => kind !== undefined) ?? KIND_OF_STATUS.get(status ?? 0);
+  const found =
+    codes.map((code) => KIND_OF_CODE.get(code)).find((kind) => kind !== undefined) ??
+    (NO_MONEY.test(words) ? 'billing' : undefined) ??
+    KIND_OF_STATUS.get(status ?? 0) ??
+    KIND_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1];
   if (found) return found === 'rate-limit' && TOO_LARGE_FOR_THE_LIMIT.test(words) ? 'too-large' : found;
-  const meant = KIND_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1];
-  if (meant) return meant;
   const isTheirs = status === undefined || status >= 500;
   return isTheirs && !codes.includes('invalid_request_error') && !codes.includes('invalid_prompt') ? 'server' : 'invalid-request';
 }

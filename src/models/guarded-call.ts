@@ -151,7 +151,8 @@ async function read<Event>(
     answer.end();
   } catch (error) {
     // What happens to the connection after the last word does not matter.
-    if (!answer.isWhole()) throw (taken === 0 && noStream(channel.contentType(), error)) || error;
+    const isNone = taken === 0 && !(error instanceof Refusal);
+    if (!answer.isWhole()) throw (isNone && noStream(channel.contentType(), error)) || error;
   }
   if (!answer.isWhole() && taken === 0) throw noStream(channel.contentType()) ?? new ModelFailure('broken-stream', 'the answer is empty');
 }

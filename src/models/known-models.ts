@@ -1,8 +1,10 @@
 /**
- * What is known of providers and models: what they need, how much they take and what they cost. Names are `provider/model`; prices as published
- * in November 2026.
+ * What is known of providers and models: what they need, how much they take and what they cost. Names are `provider/model`. A public table
+ * (data/models.txt) has most of it; what stands here is what that table lacks or has otherwise, as published in November 2026.
  */
 import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 export interface Provider {
   /** An optional peer that its client is made of. */
@@ -55,7 +57,7 @@ export interface ModelLimits {
   readonly documents: boolean;
   /** How calls are written in the text of a model without native tool calls. Absent: it has them. */
   readonly textTools?: TextToolFormat;
-  /** `contextTokens` is what a user has written, of a model that may be small. */
+  /** `contextTokens` is what a user has written or the public table has, of a model that may be small. */
   readonly isDeclared?: true;
 }
 
@@ -123,12 +125,10 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
       longPrompt: { overTokens: 100_000, price: price(0.5, 0.05, 2.5) },
     },
     'anthropic/claude-haiku-4-5': withSchema(small(price(1, 0.1, 5))),
-    // OpenAI: one price for both of its APIs.
+    // Of these the table has the room for a prompt alone.
     'openai/gpt-6.1-sol': million(price(2, 0.1, 10)),
     'openai/gpt-6-sol': million(price(2, 0.2, 10)),
     'openai/gpt-6-luna': million(price(0.1, 0.01, 0.5)),
-    'openai/gpt-5.5': million(price(5, 0.5, 30)),
-    'openai/gpt-5.4': million(price(2.5, 0.25, 15)),
     'openai/gpt-5.4-mini': gpt5(price(0.75, 0.075, 4.5)),
     'openai/gpt-5.4-nano': gpt5(price(0.2, 0.02, 1.25)),
     'openai/gpt-5.3-codex': gpt5(price(1.75, 0.175, 14)),
@@ -137,44 +137,94 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
     'openai/gpt-5': gpt5(price(1.25, 0.125, 10)),
     'openai/gpt-5-mini': gpt5(price(0.25, 0.025, 2)),
     'openai/gpt-5-nano': gpt5(price(0.05, 0.005, 0.4)),
-    'openai/gpt-4.1': withSchema(limits(1_047_576, 32_768, price(2, 0.5, 8))),
-    'openai/gpt-4.1-mini': withSchema(limits(1_047_576, 32_768, price(0.4, 0.1, 1.6))),
-    'openai/gpt-4o': withSchema(limits(128_000, 16_384, price(2.5, 1.25, 10))),
-    'openai/gpt-4o-mini': withSchema(limits(128_000, 16_384, price(0.15, 0.075, 0.6))),
-    // Doubles on 2026-12-01.
+    // Doubles on 2026-12-01. The table has its window as what it may answer.
     'gemini/gemini-4-argon': gemini(price(2, 0.1, 10)),
-    // These three double on 2027-01-01.
-    'gemini/gemini-3.8-flash': gemini(price(0.75, 0.075, 3.75)),
-    'gemini/gemini-3.7-flash': gemini(price(0.75, 0.075, 3.75)),
-    'gemini/gemini-3.6-flash': gemini(price(0.75, 0.075, 3.75)),
-    'gemini/gemini-3.5-flash': gemini(price(1.5, 0.15, 9)),
-    'gemini/gemini-3.1-pro-preview': {
-      ...gemini(price(2, 0.2, 12)),
-      longPrompt: { overTokens: 200_000, price: price(4, 0.4, 18) },
-    },
-    'gemini/gemini-2.5-pro': {
-      ...gemini(price(1.25, 0.125, 10)),
-      longPrompt: { overTokens: 200_000, price: price(2.5, 0.25, 15) },
-    },
-    'gemini/gemini-2.5-flash': gemini(price(0.3, 0.03, 2.5)),
-    'gemini/gemini-2.5-flash-lite': gemini(price(0.1, 0.01, 0.4)),
   }),
 );
 
-/** Those whose size and price are known here, as `provider/name`. */
+/** Spellings of providers, for the names that people give them in `providers`: letters alone. Both of OpenAI's APIs have one price. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    openai: 'openairesponses',
+    gemini: 'google googleai googlegenerativeai googlegemini',
+    vertex: 'vertexai googlevertex googlevertexai vertexanthropic',
+    bedrock: 'amazonbedrock aws awsbedrock bedrockruntime',
+    azure: 'azureopenai azureai azurefoundry',
+    mistral: 'mistralai',
+    xai: 'grok',
+    togetherai: 'together',
+    fireworks: 'fireworksai',
+    moonshotai: 'moonshot kimi',
+    alibaba: 'dashscope qwen',
+    zai: 'zhipu zhipuai bigmodel',
+    gateway: 'vercel vercelaigateway aigateway',
+  }).flatMap(([provider, others]) => others.split(' ').map((other) => [other, provider] as const)),
+);
+
+const TABLE: ReadonlyMap<string, ModelLimits> = readTable(readFileSync(join(__dirname, '..', '..', 'data', 'models.txt'), 'utf8'));
+
+/** Under a name without a date, of providers that are built in: those whose size and price are known here. */
 export function knownModels(): readonly string[] {
-  return [...MODELS.keys()];
+  const isOffered = (name: string): boolean => PROVIDERS.has(splitModel(name).provider) && !MODELS.has(name) && !/-\d{4}/.test(name);
+  return [...MODELS.keys(), ...[...TABLE.keys()].filter(isOffered)];
 }
 
-/** `name` may carry a date (`…-20251001`, `…-2026-04-23`). An unknown model gets cautious limits and no price. */
+/** `name` may carry a date (`…-20251001`, `…-2026-04-23`, `…@20251001`). An unknown model gets cautious limits and no price. */
 export function modelLimits(name: string): ModelLimits {
   if (name.startsWith('ollama/')) return localLimits(name);
-  const known = name.replace(/^openai-responses\//, 'openai/');
+  const slash = name.indexOf('/');
+  const letters = name
+    .slice(0, Math.max(0, slash))
+    .toLowerCase()
+    .replace(/[^a-z]/g, '');
+  const known = `${SPELLINGS.get(letters) ?? letters}${name.slice(slash)}`;
+  const undated = known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$|@[^@]*$/, '');
   return (
     MODELS.get(known) ??
-    MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ??
+    MODELS.get(undated) ??
+    TABLE.get(known) ??
+    TABLE.get(undated) ??
     (READERS.test(name) ? { ...UNKNOWN, documents: true } : UNKNOWN)
   );
+}
+
+/** Its head says how a row is written. */
+function readTable(text: string): ReadonlyMap<string, ModelLimits> {
+  const found = new Map<string, ModelLimits>();
+  let provider = '';
+  for (const line of text.trim().split('\n')) {
+    if (line.startsWith('#')) continue;
+    const [name = '', window, answer, flags = '', ...numbers] = line.split(' ');
+    if (name.startsWith('[')) provider = name.slice(1, -1);
+    else found.set(`${provider}/${name}`, toLimits(Number(window), Number(answer), flags, numbers.map(Number)));
+  }
+  return found;
+}
+
+/** NaN: the table does not say. */
+function toLimits(
+  window: number,
+  answer: number,
+  flags: string,
+  [input, cached, cacheWrite, output, over, ...long]: number[],
+): ModelLimits {
+  const contextTokens = window || UNKNOWN.contextTokens;
+  const known = limits(contextTokens, answer || Math.min(UNKNOWN.maxOutputTokens, Math.floor(contextTokens / 4)), null);
+  const price = toPrice(input, cached, cacheWrite, output);
+  const longPrice = toPrice(...long);
+  return {
+    ...known,
+    price: price ?? null,
+    ...(over !== undefined && longPrice && { longPrompt: { overTokens: over, price: longPrice } }),
+    ...(window < UNKNOWN.contextTokens && smallWindow(window)),
+    answerSchema: flags.includes('s'),
+    documents: flags.includes('d'),
+  };
+}
+
+function toPrice(input?: number, cached?: number, cacheWrite?: number, output?: number): Price | undefined {
+  if (input === undefined || cached === undefined || cacheWrite === undefined || output === undefined) return undefined;
+  return { input, cached, cacheWrite, output };
 }
 
 /** All models of today's of these providers read PDFs; behind OpenAI's API there may be any. */
@@ -231,14 +281,15 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
   return {
     ...always,
     ...(prices ? { price: { cached: prices.input, cacheWrite: prices.input, ...prices } } : longPrompt && { longPrompt }),
-    ...(contextWindow !== undefined && {
-      contextTokens: contextWindow,
-      safetyMargin: Math.min(defaultSafetyMargin(contextWindow), Math.floor(contextWindow / 16)),
-      isDeclared: true,
-    }),
+    ...(contextWindow !== undefined && smallWindow(contextWindow)),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(documents !== undefined && { documents }),
   };
+}
+
+/** Of a model that may be small: its margin is a part of it, and an answer leaves room for a prompt. */
+function smallWindow(contextTokens: number): Pick<ModelLimits, 'contextTokens' | 'safetyMargin' | 'isDeclared'> {
+  return { contextTokens, safetyMargin: Math.min(defaultSafetyMargin(contextTokens), Math.floor(contextTokens / 16)), isDeclared: true };
 }
 
 function findDeclared(declared: DeclaredModels, name: string): DeclaredModel | undefined {

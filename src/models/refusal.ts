@@ -69,6 +69,9 @@ const FIELDS_OF_WORDS = [
   'error_description',
   'errors',
   'title',
+  // MiniMax, whose status may be 200
+  'base_resp',
+  'status_msg',
 ] as const;
 const MAX_WORDS = 1_000;
 

@@ -58,9 +58,9 @@ export function describeProvider(subject: Subject): void {
     return failure;
   }
 
-  const kindAfter = async (reply: Reply, options: Partial<StreamOptions> = {}): Promise<string> => {
+  const kindAfter = async (reply: Reply, options: Partial<StreamOptions> = {}, hits = 1): Promise<string> => {
     const { kind } = await failing(ask(reply, options));
-    expect(api.hits.length).toBe(1);
+    expect(api.hits.length).toBe(hits);
     return kind;
   };
 
@@ -329,8 +329,11 @@ export function describeProvider(subject: Subject): void {
       ['reset', faults.reset(3, long), 'broken-stream'],
       ['reset before headers', faults.reset('before-headers', long), 'connection'],
       ['an event that is no JSON', faults.malformedJson(2, long), 'broken-stream'],
-    ])('%s', async (_, reply, kind) => {
-      expect(await kindAfter(reply)).toBe(kind);
+    ])('%s', async (what, reply, kind) => {
+      // Some servers that are nearly OpenAI end a stream so instead of a refusal: they are asked once more, for the whole answer, which
+      // this script does not have: its refusal is what is said.
+      const isAskedAgain = what === 'closed at once' && provider === 'openai';
+      expect(await kindAfter(reply, {}, isAskedAgain ? 2 : 1)).toBe(isAskedAgain ? 'invalid-request' : kind);
     });
 
     test('a web page instead is named', async () => {

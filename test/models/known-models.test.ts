@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { createModels } from '../../src/models/providers.js';
-import { costUsd, createModelLimits, modelLimits, splitModel } from '../../src/models/known-models.js';
+import { costUsd, createModelLimits, knownModels, modelLimits, splitModel } from '../../src/models/known-models.js';
+import { readFileSync } from 'node:fs';
 
 const failure = (kind: string, message: RegExp | string): unknown =>
   expect.objectContaining({ name: 'ModelFailure', kind, message: expect.stringMatching(message) });
@@ -89,7 +91,7 @@ test('both of OpenAI’s APIs have the same models, dated as it dates them', () 
   expect(limits).toMatchObject({ contextTokens: 1_050_000, price: { input: 5, cached: 0.5, output: 30 } });
   expect(modelLimits('openai-responses/gpt-5.5')).toBe(limits);
   expect(modelLimits('openai-responses/gpt-5.5-2026-04-23')).toBe(limits);
-  expect(modelLimits('openai/gpt-5.5-pro').price).toBeNull();
+  expect(modelLimits('openai/gpt-5.5-mine').price).toBeNull();
 });
 
 test('a long prompt costs more with OpenAI and Gemini too', () => {
@@ -118,4 +120,80 @@ test('what a user declares of a model stands before what is known: the exact nam
   expect(costUsd(limits('openai/gpt-5.4'), usage)).toBeCloseTo(1.2, 10);
   expect(limits('constructor').price).toBeNull();
   expect(limits('openai/gpt-5.5')).toBe(modelLimits('openai/gpt-5.5'));
+});
+
+test.each<[string, object]>([
+  [
+    'bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0',
+    { contextTokens: 200_000, price: { input: 3, cached: 0.3, cacheWrite: 3.75, output: 15 } },
+  ],
+  ['amazon-bedrock/us.anthropic.claude-haiku-5-5', { contextTokens: 1_000_000, documents: true }],
+  ['azure/gpt-5', { price: { input: 1.25, output: 10 }, answerSchema: true }],
+  ['mistral/mistral-large-latest', { contextTokens: 262_144, price: { input: 0.5, cached: 0.05, output: 1.5 }, documents: false }],
+  ['xai/grok-4.7', { contextTokens: 500_000, longPrompt: { overTokens: 200_000, price: { input: 4, cached: 1, output: 12 } } }],
+  ['groq/openai/gpt-oss-20b', { contextTokens: 131_072 }],
+  ['google-vertex/gemini-2.5-pro', { contextTokens: 1_048_576, documents: true }],
+  ['vertex/claude-sonnet-4-5@20250929', { contextTokens: 200_000 }],
+  ['google/gemini-2.5-flash', { price: { input: 0.3, output: 2.5 } }],
+  ['openai/gpt-4o-2024-11-20', { contextTokens: 128_000, maxOutputTokens: 16_384, safetyMargin: 2_000 }],
+])('%s is in the public table, whatever its provider is called here', (name, known) => {
+  expect(modelLimits(name)).toMatchObject(known);
+  expect(costUsd(modelLimits(name), { inputTokens: 1_000, cachedTokens: 0, outputTokens: 1_000 })).toBeGreaterThan(0);
+});
+
+test('what the table has no single price for has no price: another name, steps, thoughts that cost more than words', () => {
+  const names = [
+    'bedrock/anthropic.claude-next',
+    'mistral/my-own',
+    'alibaba/qwen3-max',
+    'acme/gpt-4o',
+    'azure/my-deployment',
+    '/gpt-4o',
+    'gpt-4o',
+  ];
+  expect(names.map((name) => modelLimits(name).price)).toEqual(names.map(() => null));
+  expect(modelLimits('alibaba/qwen3-max').contextTokens).toBe(258_048);
+});
+
+test('a declared price stands before the table’s, and its long prompt', () => {
+  const limits = createModelLimits({
+    'xai/grok-4.7': { prices: { input: 1, output: 1 } },
+    'mistral/*': { prices: { input: 1, output: 1 } },
+  });
+  const usage = { inputTokens: 300_000, cachedTokens: 0, outputTokens: 0 };
+  expect(costUsd(limits('xai/grok-4.7'), usage)).toBeCloseTo(0.3, 10);
+  expect(costUsd(limits('mistral/mistral-large-latest'), usage)).toBeCloseTo(0.3, 10);
+});
+
+test('every row of the table can be used: whole numbers of tokens, an answer inside the window, prices that are some', () => {
+  const rows = readFileSync('data/models.txt', 'utf8').trim().split('\n').filter((row) => !row.startsWith('#'));
+  expect(rows.length).toBeGreaterThan(1_000);
+  let provider = '';
+  for (const row of rows) {
+    const [name = '', ...rest] = row.split(' ');
+    if (name.startsWith('[')) {
+      provider = name.slice(1, -1);
+      continue;
+    }
+    expect([3, 7, 12]).toContain(rest.length);
+    const { contextTokens, maxOutputTokens, safetyMargin, price, longPrompt } = modelLimits(`${provider}/${name}`);
+    expect([contextTokens, maxOutputTokens, safetyMargin].every((count) => Number.isSafeInteger(count) && count > 0)).toBe(true);
+    for (const rate of [price, longPrompt?.price]) {
+      if (!rate) continue;
+      expect(Math.min(rate.input, rate.output)).toBeGreaterThan(0);
+      // Some charge nothing for a cache.
+      expect(Math.min(rate.cached, rate.cacheWrite)).toBeGreaterThanOrEqual(0);
+    }
+  }
+});
+
+test('what is offered for completion are names that people write', () => {
+  const names = knownModels();
+  expect(names).toEqual(expect.arrayContaining(['anthropic/claude-sonnet-5-5', 'openai/gpt-5.5', 'gemini/gemini-3.8-flash']));
+  expect(names.length).toBe(new Set(names).size);
+  expect(names.filter((name) => /bedrock|-\d{8}/.test(name))).toEqual([]);
+});
+
+test('the table is what its script has made', () => {
+  expect(() => execFileSync(process.execPath, ['scripts/model-table.mjs'], { stdio: 'pipe' })).not.toThrow();
 });

@@ -1,7 +1,7 @@
 /** A file that the provider refuses: its turn is answered without it, and the conversation goes on. */
 import { httpError } from '../support/provider-apis/faults.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
+import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -146,4 +146,26 @@ test('a refusal without a reason, of a prompt longer than any before: it is trie
   const { epoch, assumedBudget, budget } = await world.client.context(id);
   expect(epoch).toBeGreaterThan(1);
   expect(budget).toBeLessThan(assumedBudget ?? 0);
+});
+
+test('a refused result of a tool, and pictures beside it cost no more than six requests', async () => {
+  const id = world.id();
+  refusal = (request) => (/"tool_result"[^}]*attack/.test(sent(request)) ? httpError(400, { message: 'filtered' }) : undefined);
+  stage.play(id, callTools({ name: 'write_file', input: { path: 'attack.txt', content: 'x' } }), text('Hello.'));
+  await world.client.send(id, { text: say(id, 'write it'), images: [picture(GOOD)] }, { start: {} }).catch(() => undefined);
+  const before = asked.length;
+  const answer = await world.client.send(id, { text: say(id, 'hello'), images: [picture(GOOD), picture(GOOD), picture(GOOD)] });
+  expect(asked.length - before).toBeLessThanOrEqual(6);
+  expect(answer).toMatchObject({ stopReason: 'end' });
+  expect(sent(asked.at(-1))).toContain('The result of write_file is left out, since the provider refused it: 400 filtered');
+});
+
+test('a server that has no eyes may say so as its own fault (llama.cpp, with 500): the picture goes all the same', async () => {
+  const id = world.id();
+  const words = 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj';
+  refusal = (request) => (sent(request).includes('"image"') ? httpError(500, { message: words }) : undefined);
+  expect(await world.client.send(id, { text: say(id, 'what is this?'), images: [picture(GOOD)] }, { start: {} })).toMatchObject({
+    stopReason: 'end',
+  });
+  expect(asked).toHaveLength(2);
 });

@@ -197,7 +197,7 @@ async function ask(
     ...(schemaViolation === undefined ? {} : { schemaViolation }),
     ...(cut && { promptCut: cut }),
     ...(estimated && teaches(estimated, { read, stop: response.stop, mayBeCut: mayBeCut === true }) && { estimated }),
-    ...(leftOut && { refused: toRanges(leftOut.slots), ...(leftOut.isGuess && { isGuess: true }) }),
+    ...(leftOut && { refused: toRanges(leftOut.slots), ...(leftOut.isAll && { isGuess: true }) }),
   };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), ...toSpending({ key, identity }, { kind: 'answer', model, usage }) };

@@ -126,10 +126,8 @@ function messageId(slot: number): string {
 /** Messages that may be left out together. */
 export interface Unproven {
   readonly slots: readonly number[];
-  /** True: so much is left out that one answer without it may be a coincidence. */
-  readonly isGuess: boolean;
-  /** True: only where the refusal cannot be about the size. */
-  readonly isAll?: true;
+  /** True: so much that one answer without it may be a coincidence; only where the refusal cannot be about the size. */
+  readonly isAll: boolean;
 }
 
 /**
@@ -147,10 +145,10 @@ export function listUnproven(
   const earlier = slots(since.filter((one) => one.message.role === 'user' && one.turn !== turn));
   const results = slots(since.filter(({ message }) => message.role === 'tool'));
   const groups: readonly Unproven[] = [
-    { slots: earlier, isGuess: false },
-    { slots: [...earlier, ...results], isGuess: false },
-    { slots: [...earlier, ...results, ...slots(messages.slice(Math.max(0, last), last + 1))], isGuess: true },
-    { slots: [...(hasBase ? [BASE] : []), ...slots(messages.filter((one) => !isAsked(one)))], isGuess: true, isAll: true },
+    { slots: earlier, isAll: false },
+    { slots: [...earlier, ...results], isAll: false },
+    { slots: [...earlier, ...results, ...slots(messages.slice(Math.max(0, last), last + 1))], isAll: false },
+    { slots: [...(hasBase ? [BASE] : []), ...slots(messages.filter((one) => !isAsked(one)))], isAll: true },
   ];
   return groups.filter((group, at) => group.slots.length > (groups[at - 1]?.slots.length ?? 0));
 }
@@ -227,7 +225,8 @@ function mayBeInput(
 ): error is ModelFailure {
   if (!(error instanceof ModelFailure)) return false;
   const { kind, options } = error;
-  if (REFUSALS.includes(kind)) return (options.status ?? 0) >= 400;
+  // Some refuse under a good status.
+  if (REFUSALS.includes(kind)) return kind === 'invalid-request' || (options.status ?? 0) >= 400;
   return doubtsReason && (kind === 'context-full' || (isLastAttempt && isTransient(kind)));
 }
 

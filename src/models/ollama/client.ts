@@ -155,7 +155,9 @@ function withCheckedLines(response: Response): Response {
 
 function checked(line: string): string {
   const value = parsed(line);
-  if (isRecord(value) && 'error' in value) throw toRefusal(value);
+  // ollama/ollama#11781: words of the error may be in the name.
+  const name = isRecord(value) ? Object.keys(value).find((key) => /^error\b/.test(key)) : undefined;
+  if (isRecord(value) && name !== undefined) throw toRefusal(name === 'error' ? value : { error: `${name}: ${asText(value[name])}` });
   return line;
 }
 

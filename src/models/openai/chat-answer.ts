@@ -10,6 +10,7 @@
 import { isRecord } from '../../platform/json.js';
 import { createDraft, NO_USAGE, readStop, settleStop, type Answer, type Draft, type GrowingCall } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
+import { toRefusal } from '../refusal.js';
 import { asCount, asList, asObject, asText, brokenStream, toWellFormed } from '../wire.js';
 
 export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
@@ -25,7 +26,8 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
 
   return {
     take(chunk) {
-      const { choices, usage: counted } = asObject(chunk);
+      const { choices, usage: counted, base_resp: outcome } = asObject(chunk);
+      if (asCount(asObject(outcome).status_code) > 0) throw toRefusal(chunk);
       const choice = asObject(asList(choices)[0]);
       // Some send one chunk with all of it, some repeat all of it at the end.
       const delta = asObject(isRecord(choice.delta) || hasBegun ? choice.delta : choice.message);

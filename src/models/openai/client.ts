@@ -13,13 +13,13 @@ import type { Answer } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
-import { toRefusal } from '../refusal.js';
+import { Refusal, toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
-import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, type Dialect } from './render-chat.js';
+import { COMPATIBLE, IMAGE_TYPES, learnDialect, MAX_CALL_ID, OPENAI, renderChat, roomForAnswer, type Dialect } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import { asCount, asObject, toWellFormed, createWireIds, toWireName, toSentInput } from '../wire.js';
+import { asCount, asObject, asText, toWellFormed, createWireIds, toWireName, toSentInput } from '../wire.js';
 import { sentSchema, streamWithoutAbsent } from '../answer-schema.js';
 import { toToolSchema } from '../tool-schema.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
@@ -34,7 +34,10 @@ export function createOpenAIModel(options: KeyedOptions): Model {
   return createModel(options, {
     name: 'openai',
     answer: createChatAnswer,
-    ask: (client, request, signal, dialect) => client.chat.completions.create(renderChat(request, dialect), { signal }),
+    async ask(client, request, signal, dialect) {
+      const came = await client.chat.completions.create(renderChat(request, dialect), { signal });
+      return Symbol.asyncIterator in came ? came : toAsync([checkedAnswer(came)]);
+    },
   });
 }
 
@@ -65,23 +68,38 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
   const dialects = new Map<string, Dialect>();
 
   async function* ask(request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
-    const client = await createClient(apiKey, baseURL, channel);
     try {
-      yield* await open(client, request, channel);
+      yield* await open(request, channel);
     } catch (error) {
+      // llama-cpp-python ends a stream before its first byte where it would refuse the same request without one, in words.
+      if (error instanceof EmptyStream && baseURL !== undefined && api.name === 'openai') {
+        const again = await open(request, channel, { streams: false }).catch((reason: unknown) => {
+          throw reason instanceof Refusal ? reason : error;
+        });
+        return yield* again;
+      }
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
     }
   }
 
-  async function open(client: OpenAI, request: ModelRequest, channel: HttpChannel): Promise<AsyncIterable<unknown>> {
+  async function open(wished: ModelRequest, channel: HttpChannel, form: Partial<Dialect> = {}): Promise<AsyncIterable<unknown>> {
+    let request = wished;
     for (let lessons = 0; ; lessons++) {
-      const dialect = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      const known = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      const dialect = { ...known, ...form };
+      const asEvents: typeof fetch = async (input, init) => withEvents(await channel.fetch(input, init));
+      const client = await createClient(apiKey, baseURL, dialect.streams ? { ...channel, fetch: asEvents } : channel);
       try {
         return await api.ask(client, request, channel.signal, dialect);
       } catch (error) {
         const refusal = channel.takeRefusal();
-        const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(dialect, refusal.refused) : undefined;
+        const room = refusal && lessons < MAX_LESSONS ? roomForAnswer(refusal.refused, request.maxTokens) : undefined;
+        if (room !== undefined) {
+          request = { ...request, maxTokens: room };
+          continue;
+        }
+        const learnt = refusal && lessons < MAX_LESSONS ? learnDialect(known, refusal.refused) : undefined;
         if (learnt === undefined) throw refusal ?? error;
         dialects.set(request.model, learnt);
       }
@@ -100,6 +118,55 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
       });
     },
   };
+}
+
+// A server may answer with all of it at once although a stream was asked for, and refuse in the same shape with a good status; its content
+// type may be wrong in either case. The first byte tells: a stream's is no bracket.
+
+class EmptyStream extends Error {}
+
+function withEvents(response: Response): Response {
+  if (!response.body) return response;
+  const seen: Uint8Array[] = [];
+  let isJson: boolean | undefined;
+  const convert = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      if (isJson === false) return controller.enqueue(chunk);
+      seen.push(chunk);
+      const first = isJson ? '{' : Buffer.concat(seen).toString('latin1').trimStart()[0];
+      if (first === undefined) return;
+      isJson = first === '{' || first === '[';
+      if (!isJson) for (const early of seen.splice(0)) controller.enqueue(early);
+    },
+    flush(controller) {
+      if (isJson === undefined) controller.error(new EmptyStream('the answer is empty'));
+      if (isJson) controller.enqueue(new TextEncoder().encode(toEvents(Buffer.concat(seen).toString('utf8'))));
+    },
+  });
+  return new Response(response.body.pipeThrough(convert), response);
+}
+
+/** Throws Refusal. What is no JSON stays as it is, and has no events. */
+function toEvents(text: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.trim().replace(/\s*data: \[DONE\]$/, ''));
+  } catch {
+    return text;
+  }
+  const { object, status } = asObject(value);
+  const event = object === 'response' ? { type: `response.${asText(status)}`, response: value } : checkedAnswer(value);
+  return `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`;
+}
+
+async function* toAsync(values: readonly unknown[]): AsyncIterable<unknown> {
+  yield* values;
+  await Promise.resolve();
+}
+
+function checkedAnswer(value: unknown): unknown {
+  if (!Array.isArray(asObject(value).choices)) throw toRefusal(value);
+  return value;
 }
 
 /** One for each call, as its channel is: it holds nothing, and connections are the platform's. Loaded by the first call. */

@@ -8,7 +8,7 @@
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
-  ChatCompletionCreateParamsStreaming,
+  ChatCompletionCreateParams,
   ChatCompletionFunctionTool,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions.js';
@@ -40,8 +40,9 @@ const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
 
 type WireId = (callId: string) => string;
 
-export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParamsStreaming {
-  const { model, maxTokens, system, tools, messages, mustCall } = request;
+export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParams {
+  const { model, maxTokens, system, messages, mustCall } = request;
+  const tools = request.tools.length === 0 && dialect.keepsTools && hasCalls(messages) ? [NO_TOOL] : request.tools;
   const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
@@ -55,16 +56,27 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
   );
   return {
     model,
-    [dialect.limitField]: maxTokens,
+    [dialect.limitField]: Math.min(maxTokens, dialect.mostTokens),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(mustCall && { tool_choice: 'required' as const }),
     messages: dialect.closesTools ? closeTools(turns) : turns,
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
     }),
-    stream: true,
-    ...(dialect.usage && { stream_options: { include_usage: true } }),
+    stream: dialect.streams,
+    ...(dialect.streams && dialect.usage && { stream_options: { include_usage: true } }),
   };
+}
+
+/** For servers that want tools described where any were ever called. */
+const NO_TOOL: ToolDescription = {
+  name: 'no_tool',
+  description: 'There are no tools now: do not call this.',
+  inputSchema: { type: 'object', properties: {} },
+};
+
+function hasCalls(messages: readonly ConversationMessage[]): boolean {
+  return messages.some(({ role }) => role === 'tool');
 }
 
 function renderTool({ name, description, inputSchema }: ToolDescription): ChatCompletionFunctionTool {
@@ -153,7 +165,7 @@ function supportedAudio(model: string): readonly string[] {
 function renderAssistant(
   blocks: readonly AssistantBlock[],
   wireId: WireId,
-  { sendsReasoning }: Dialect,
+  { sendsReasoning, noText }: Dialect,
 ): ChatCompletionAssistantMessageParam[] {
   const { text, calls } = textAndCalls(blocks);
   if (text === '' && calls.length === 0) return [];
@@ -161,7 +173,7 @@ function renderAssistant(
   return [
     {
       role: 'assistant',
-      content: text === '' ? null : text,
+      content: text === '' ? noText : text,
       ...(sendsReasoning && { reasoning_content: toWellFormed(thoughts) }),
       ...(calls.length > 0 && {
         tool_calls: calls.map(({ callId, name, input }) => ({
@@ -192,6 +204,14 @@ export interface Dialect {
   readonly closesTools: boolean;
   /** Where instructions stand; some templates know no system. */
   readonly system: 'system' | 'user';
+  /** Whether a request without tools describes one where there are calls in its history: Bedrock and Anthropic behind gateways want it. */
+  readonly keepsTools: boolean;
+  /** Whether answers come in pieces; some models only give them whole. */
+  readonly streams: boolean;
+  /** What stands for text in a message that has calls alone; some want a string. */
+  readonly noText: null | '';
+  /** What the model says that an answer may have, where that is less than an agent wishes for. */
+  readonly mostTokens: number;
 }
 
 export const OPENAI: Dialect = {
@@ -200,6 +220,10 @@ export const OPENAI: Dialect = {
   sendsReasoning: false,
   closesTools: false,
   system: 'system',
+  keepsTools: false,
+  streams: true,
+  noText: null,
+  mostTokens: Infinity,
 };
 /** The older name of the limit is the one that all of them know. */
 export const COMPATIBLE: Dialect = { ...OPENAI, limitField: 'max_tokens' };
@@ -210,10 +234,17 @@ const WRONG_ORDER = /expected last role|unexpected role|roles? must alternate|us
 const NO_SYSTEM =
   /system (role|message|prompt)s?\b.{0,60}(not |un)(be )?(supported|allowed)|(not|n't) support .{0,30}\bsystem\b|only user and assistant roles/i;
 
+const NO_TOOLS_DESCRIBED = /toolConfig .{0,20}must be defined|must define [`'"]?tools|without [`'"]?tools=/i;
+/** llama-cpp-python, by its checks of types; others by theirs. */
+const NEEDS_TEXT = /\bcontent\b.{0,80}valid string.{0,20}(None|null)|\bcontent\b.{0,60}(received null|(must not|cannot|can't) be null)/i;
+const NO_STREAM = /\bstream(ing)?\b['"`]?.{0,30}(not|n't) (be )?support|not support .{0,20}\bstream(ing)?\b/i;
+
 /** How a server that refused a request so would take it; undefined where no other form is known. */
 export function learnDialect(now: Dialect, { words, status }: Refused): Dialect | undefined {
   if (status !== 400 && status !== 422 && status !== 500) return undefined;
   const names = (field: string): boolean => words.includes(field) && UNKNOWN_FIELD.test(words);
+  const most = mostIn(words);
+  if (most !== undefined && most < now.mostTokens) return { ...now, mostTokens: most };
   if (names(now.limitField)) {
     return { ...now, limitField: now.limitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens' };
   }
@@ -221,8 +252,39 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
   if (!now.sendsReasoning && words.includes('reasoning_content')) return { ...now, sendsReasoning: true };
   if (now.sendsReasoning && names('reasoning_content')) return { ...now, sendsReasoning: false };
   if (!now.closesTools && WRONG_ORDER.test(words)) return { ...now, closesTools: true };
+  if (!now.keepsTools && NO_TOOLS_DESCRIBED.test(words)) return { ...now, keepsTools: true };
+  if (now.noText === null && NEEDS_TEXT.test(words)) return { ...now, noText: '' };
+  if (now.streams && NO_STREAM.test(words)) return { ...now, streams: false };
   if (now.system === 'system' && NO_SYSTEM.test(words)) return { ...now, system: 'user' };
   return undefined;
+}
+
+/** OpenAI, DeepSeek and DashScope, Groq, Anthropic behind a gateway. */
+const MOST_TOKENS =
+  /at most (\d+) (?:completion|output) tokens|range of [`'"]?max_\w*tokens[`'"]? (?:is|should be) \[\d+, ?(\d+)\]|max_\w*tokens[`'"]? must be (?:less than or equal to|at most|<=) [`'"]?(\d+)|max_\w*tokens[`'"]?: \d+ > (\d+)/i;
+
+function mostIn(words: string): number | undefined {
+  const found = MOST_TOKENS.exec(words)
+    ?.slice(1)
+    .find((digits) => digits !== undefined);
+  return found === undefined || Number(found) < 1 ? undefined : Number(found);
+}
+
+/** Answers of fewer tokens are of no use: then the prompt is too long. */
+const SMALLEST_ROOM = 256;
+
+/**
+ * How many tokens of an answer still fit behind a prompt, for a server that refuses a wish for more (vLLM, OpenAI): its window and the
+ * prompt are in its words. vLLM stops to count at what the wish leaves ("at least"), so then half of the wish is tried.
+ */
+export function roomForAnswer({ words, status }: Refused, wished: number): number | undefined {
+  if (status !== 400 && status !== 422) return undefined;
+  const [, window] = /maximum context length is (\d+)/i.exec(words) ?? [];
+  const [, atLeast, prompt] = /(at least )?(\d+) (?:input tokens|in (?:the|your) (?:messages|prompt))/i.exec(words) ?? [];
+  const [, sent, of] = /context limit: (\d+) \+ \d+ > (\d+)/i.exec(words) ?? [];
+  const room = Number(window ?? of) - Number(prompt ?? sent);
+  const fits = atLeast === undefined ? room : Math.min(room, Math.floor(wished / 2));
+  return fits >= SMALLEST_ROOM && fits < wished ? fits : undefined;
 }
 
 const CLOSING = { role: 'assistant', content: 'I have read the results.' } as const;
