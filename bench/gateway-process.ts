@@ -1,7 +1,7 @@
 /** A gateway in a process of its own, so that what it takes can be measured: its address goes to the parent, its memory where asked for. */
 import { Client, Connection } from '@temporalio/client';
 import { createClientWith } from '../src/client.js';
-import { serveGateway } from '../src/gateway/serve.js';
+import { serveGateway } from '../src/gateway/index.js';
 import { oneToken } from '../src/gateway/access/entrance.js';
 import { openStore } from '../src/stores/open.js';
 import type { GatewayPlace } from './gateway.js';

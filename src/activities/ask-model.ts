@@ -11,7 +11,7 @@ import { isModelAway } from '../records/turn-end.js';
 import { countFallback } from '../telemetry/metrics.js';
 import type { ConversationDependencies } from './dependencies.js';
 
-/** Of what estimates say may be asked at once: they miss by less. */
+/** Of what estimates allow in one question: they miss by less. */
 const ESTIMATED_SHARE = 0.75;
 const MIN_CHARACTERS = 4_000;
 const MAX_HALVED = 4;
@@ -116,8 +116,8 @@ export function createAsker({
       messages: [{ role: 'user', text }],
     };
     const chosen = models(candidate);
-    const counted = (asked: ModelRequest): Promise<ModelResponse> =>
-      chosen.stream(asked, options).catch((error: unknown) => {
+    const counted = (sent: ModelRequest): Promise<ModelResponse> =>
+      chosen.stream(sent, options).catch((error: unknown) => {
         if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
         throw error;
       });

@@ -9,6 +9,7 @@ import { nextStep } from './next-step.js';
 import type { ReadStart } from './protocol/input.js';
 import { refuse, type Checked, id, is, json, list, part, read, text, time } from './protocol/schema.js';
 import { openConversation, type ConversationState } from './state.js';
+import type { AgentSettings } from './state/settings.js';
 import { detailsOf } from './views/view.js';
 import { isScope } from './protocol/limits.js';
 import { countSlots, type SlotRange } from '../records/slots.js';
@@ -138,4 +139,23 @@ function isRange(range: unknown): boolean {
   if (!Array.isArray(range) || range.length !== 2 || !range.every((slot) => Number.isSafeInteger(slot))) return false;
   const [first, last] = range as [number, number];
   return 0 <= first && first <= last;
+}
+
+// When a run hands over to the next (continue-as-new): before its history is long. Whether it can at once is for next-step.ts
+// (conversation/nothing-in-flight), and workflows/conversation.ts does it (workflows/handlers-answered).
+
+type RunLength = AgentSettings['handOver'];
+
+/** Well before the server's limits; an agent may ask for less (`limits.handOver`). */
+export const HAND_OVER: RunLength = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
+
+/** Characters of state that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
+const MAX_STATE = 1_500_000;
+
+/** What is due a hand-over, for people; undefined while none is due, and while one has been decided already. */
+export function handOverReason(state: ConversationState, length: RunLength): string | undefined {
+  if (state.handOver !== null) return undefined;
+  const limits = state.settings?.handOver ?? HAND_OVER;
+  const reached = (['events', 'bytes', 'updates'] as const).find((unit) => length[unit] >= limits[unit]);
+  return reached !== undefined && JSON.stringify(state).length <= MAX_STATE ? `${length[reached]} ${reached}` : undefined;
 }

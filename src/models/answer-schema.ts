@@ -6,7 +6,7 @@
 import { shownText, type JsonObject, type JsonValue } from '../records/message.js';
 import { isRecord } from '../platform/json.js';
 import { mapInner, toModern } from '../platform/json-schema/drafts.js';
-import { inlineRefs, intersect, mergeAllOf } from '../platform/json-schema/normal-form.js';
+import { inlineRefs, intersect, mergeConjunction } from '../platform/json-schema/normal-form.js';
 import type { AnswerSchema, ModelRequest, ModelResponse, StreamOptions } from './model.js';
 import { asList, asObject, toWellFormedJson, toWireName } from './wire.js';
 import { modelLimits } from './known-models.js';
@@ -51,10 +51,10 @@ function fitsGrammar(strict: JsonObject): boolean {
 /**
  * The same in strict words: references are inlined and every object is closed. `allRequired`: each has all of its properties, and an
  * optional one may be null (`withoutAbsent` undoes that). Bounds, patterns and formats are left out. Undefined for what strict mode cannot
- * express: an object of any keys, a schema that is its own part, a list of unlike items, a root that is no object.
+ * express: an object of any keys, a schema that contains itself, a list of unlike items, a root that is no object.
  */
 export function toStrictSchema(schema: JsonObject, { allRequired }: { readonly allRequired: boolean }): JsonObject | undefined {
-  const whole = mergeAllOf(inlineRefs(toModern(schema), { recursion: 'kept' }));
+  const whole = mergeConjunction(inlineRefs(toModern(schema), { recursion: 'kept' }));
   if (whole['type'] !== 'object' || ['$defs', 'anyOf', 'oneOf', 'enum', 'const'].some((key) => key in whole)) return undefined;
   const strict = strictValue(whole, { allRequired, levels: MAX_LEVELS });
   return strict && JSON.stringify(strict).length <= MAX_STRICT ? strict : undefined;
@@ -67,7 +67,7 @@ interface Strictness {
 
 function strictValue(value: JsonValue, how: Strictness): JsonObject | undefined {
   if (!isRecord(value) || how.levels === 0) return undefined;
-  const schema = mergeAllOf(value as JsonObject);
+  const schema = mergeConjunction(value as JsonObject);
   const { description, enum: values, const: only, anyOf, oneOf, title: _, ...beside } = schema;
   const described: JsonObject = typeof description === 'string' ? { description } : {};
   const listed = only === undefined ? values : [only];
@@ -149,7 +149,7 @@ function whole<T>(values: readonly (T | undefined)[]): T[] | undefined {
 }
 
 /**
- * Where a model has to write null for what is absent, nobody is told its text before it is whole: then without these nulls, as the schema
+ * Where a model has to write null for what is absent, its text is held back until it is whole: then without these nulls, as the schema
  * wants it. Every other answer is told as it comes.
  */
 export async function streamWithoutAbsent(

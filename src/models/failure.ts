@@ -126,7 +126,7 @@ const CONTEXT_FULL = new RegExp(
   'i',
 );
 
-/** No money is said under any status, those of faults and limits that pass included. */
+/** No money has any status, those of faults and limits that pass included. */
 const NO_MONEY = /insufficient (account )?(balance|credits?|funds)|余额不足|欠费/i;
 
 /** Where a refusal has no code for it: its words, which may change, are all there is. */

@@ -13,7 +13,7 @@
 import type { JsonObject, JsonValue } from '../records/message.js';
 import { isRecord } from '../platform/json.js';
 import { mapInner, toModern } from '../platform/json-schema/drafts.js';
-import { inlineRefs, intersect, mergeAllOf, mergeTop } from '../platform/json-schema/normal-form.js';
+import { inlineRefs, intersect, mergeConjunction, mergeTop } from '../platform/json-schema/normal-form.js';
 import { asList, asObject, toWellFormedJson } from './wire.js';
 
 /** Who takes a form: `full` knows most words of 2020-12, `gemini` a documented few, `ollama` those that it passes on. */
@@ -21,7 +21,7 @@ export type SchemaTaker = 'full' | 'gemini' | 'ollama';
 
 /** Characters of a form: it stands in every prompt, and its schema may have half as many bytes (tools/mcp/server-tool.ts). */
 const MAX_FORM = 64 * 1024;
-/** Of what is said once beside `anyOf`, and again in each of its members. */
+/** Of what stands once beside `anyOf`, and again in each of its members. */
 const MAX_REPEATED = 16 * 1024;
 
 /** Of a tool's arguments. Pure; a schema that needs no change keeps its bytes. */
@@ -44,7 +44,7 @@ function asForm(value: JsonValue, taker: SchemaTaker): JsonValue {
 }
 
 export function toForm(schema: JsonObject, taker: SchemaTaker): JsonObject {
-  const plain = withoutFalse(taker === 'full' ? schema : withPlainWords(mergeAllOf(schema)));
+  const plain = withoutFalse(taker === 'full' ? schema : withPlainText(mergeConjunction(schema)));
   const closing = Object.entries(plain).filter(([key, value]) => CLOSING.includes(key) && typeof value === 'boolean');
   const form = { ...mapInner(plain, (inner) => asForm(inner, taker)), ...Object.fromEntries(closing) };
   return taker === 'gemini' ? toGeminiWords(form) : withItems(form);
@@ -53,7 +53,7 @@ export function toForm(schema: JsonObject, taker: SchemaTaker): JsonObject {
 /** Words whose value may be a boolean with every provider. */
 const CLOSING: readonly string[] = ['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems'];
 
-/** `false` says that something may not be there: it is left out where it stands, or said in numbers. */
+/** `false` says that something may not be there: it is left out where it stands, or put in numbers. */
 function withoutFalse(schema: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(schema).flatMap(([key, value]): [string, JsonValue][] => {
@@ -81,7 +81,7 @@ function withoutFalse(schema: JsonObject): JsonObject {
   );
 }
 
-function withPlainWords(schema: JsonObject): JsonObject {
+function withPlainText(schema: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(schema).flatMap(([key, value]): [string, JsonValue][] => {
       if (key === 'const') return [['enum', [value]]];
@@ -114,16 +114,16 @@ function toGeminiWords(schema: JsonObject): JsonObject {
   const { anyOf, enum: listed, description: _, title: _title, ...beside } = toKnownWords(schema);
   const { description, title } = toKnownWords(schema);
   const explained: JsonObject = { ...(title !== undefined && { title }), ...(description !== undefined && { description }) };
-  const kinds = listed === undefined ? [] : kindsOf(asList(listed) as JsonValue[], typesIn(beside));
+  const kinds = listed === undefined ? [] : groupByType(asList(listed) as JsonValue[], typesIn(beside));
   // Beside `anyOf` stands nothing but what explains it: what stood there is in each of its members.
   if (kinds.length > 1) return { ...explained, anyOf: kinds };
-  if (kinds[0]) return inOrderOf(schema, { ...beside, ...explained, ...kinds[0], ...joinDescriptions(explained, kinds[0]) });
+  if (kinds[0]) return keepOrder(schema, { ...beside, ...explained, ...kinds[0], ...joinDescriptions(explained, kinds[0]) });
   if (anyOf !== undefined && JSON.stringify(beside).length * asList(anyOf).length <= MAX_REPEATED) {
-    return { ...explained, anyOf: asList(anyOf).map((one) => toGeminiWords(mergeAllOf(intersect(beside, asObject(one))))) };
+    return { ...explained, anyOf: asList(anyOf).map((one) => toGeminiWords(mergeConjunction(intersect(beside, asObject(one))))) };
   }
   const types = typesIn(beside).filter((type) => type !== 'null');
   if (types.length > 1) return { ...explained, anyOf: typesIn(beside).map((type) => toGeminiWords({ ...beside, type })) };
-  return withItems(inOrderOf(schema, { ...beside, ...explained }));
+  return withItems(keepOrder(schema, { ...beside, ...explained }));
 }
 
 function toKnownWords(schema: JsonObject): JsonObject {
@@ -147,7 +147,7 @@ function toKnownWords(schema: JsonObject): JsonObject {
 }
 
 /** The same bytes for what needed no change. */
-function inOrderOf(given: JsonObject, form: JsonObject): JsonObject {
+function keepOrder(given: JsonObject, form: JsonObject): JsonObject {
   const first = Object.keys(given).filter((key) => key in form);
   return Object.fromEntries([...new Set([...first, ...Object.keys(form)])].map((key) => [key, form[key] as JsonValue]));
 }
@@ -162,7 +162,7 @@ function asNumber(value: JsonValue | undefined, otherwise: number): number {
 }
 
 /** The values of an enum by their kinds, each with its type. An empty text may not be listed: then the texts are told. */
-function kindsOf(values: readonly JsonValue[], types: readonly JsonValue[]): JsonObject[] {
+function groupByType(values: readonly JsonValue[], types: readonly JsonValue[]): JsonObject[] {
   const texts = values.filter((value) => typeof value === 'string');
   const numbers = values.filter((value) => typeof value === 'number');
   const kinds: JsonObject[] = [

@@ -1,5 +1,5 @@
 /**
- * How many tokens a text is, by its scripts, and how far a model's own count is from that. A guard, never the driver: what the provider
+ * How many tokens a text is, by its scripts, and how far a model's count is from that. A guard, never the driver: what the provider
  * reports of a prompt decides.
  *
  * Latin text is four characters a token (seed 002, gap 6), and so is code. The other numbers lie between those of the vocabularies

@@ -25,7 +25,7 @@ import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { handOverReason } from '../conversation/hand-over.js';
+import { handOverReason } from '../conversation/opening.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/identity.js';
 import { nextStep } from '../conversation/next-step.js';

@@ -251,7 +251,7 @@ const ORDERS: Readonly<Record<string, readonly string[]>> = {
   'conversation/': [
     ...['protocol/', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
     ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
-    ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
+    ...['effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
   ],
   // From the terminal to the commands, which may use all of it.
   'cli/': [

@@ -1,5 +1,5 @@
 /** When a run hands over. */
-import { HAND_OVER, handOverReason } from '../../src/conversation/hand-over.js';
+import { HAND_OVER, handOverReason } from '../../src/conversation/opening.js';
 import { open } from './drive.js';
 
 const short = { events: 10, bytes: 10, updates: 1 };

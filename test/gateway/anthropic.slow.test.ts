@@ -1,7 +1,7 @@
 /** Messages, by the unmodified `@anthropic-ai/sdk` over a socket, with a real worker behind it. */
 import Anthropic from '@anthropic-ai/sdk';
 import { oneToken } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { text } from '../support/provider-apis/reply.js';
 import { waitFor } from '../support/wait-for.js';

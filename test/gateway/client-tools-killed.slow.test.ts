@@ -1,7 +1,7 @@
 /** A worker that dies while a turn waits for what its client runs, and another gateway that takes the answer. */
 import OpenAI from 'openai';
 import { oneToken } from '../../src/gateway/access/entrance.js';
-import { serveGateway } from '../../src/gateway/serve.js';
+import { serveGateway } from '../../src/gateway/index.js';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';
 import { callTools, text } from '../support/provider-apis/reply.js';
 import { sceneTest } from '../support/scene.js';

@@ -4,7 +4,7 @@ import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { oneToken } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { latestResults, resultText, roundsSoFar, saidIn } from '../support/echo-model.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';

@@ -2,7 +2,7 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { Authenticate } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, gate, text, type Gate } from '../support/provider-apis/reply.js';
 import { waitFor } from '../support/wait-for.js';

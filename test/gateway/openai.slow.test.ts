@@ -1,7 +1,7 @@
 /** Chat Completions and Responses, by the unmodified `openai` client over a socket, with a real worker behind it. */
 import OpenAI from 'openai';
 import { oneToken } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';

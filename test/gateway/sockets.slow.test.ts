@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { oneToken } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 

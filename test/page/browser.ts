@@ -6,7 +6,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import { createEntrance } from '../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway, type ServeOptions } from '../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway, type ServeOptions } from '../../src/gateway/index.js';
 import type { PerduraClient } from '../../src/client.js';
 import { spentInMemory } from '../support/tenants.js';
 import { startTemporal } from '../support/temporal-server.js';

@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'never hands over',
-    file: 'conversation/hand-over.ts',
+    file: 'conversation/opening.ts',
     from: 'if (state.handOver !== null) return undefined;',
     to: 'if (state.handOver !== null || state.now > 0) return undefined;',
     caughtBy: ['hand-over-between-turns.1', 'hand-over-inside-a-turn.1', 'hand-over-after-updates.1'],

@@ -17,7 +17,7 @@ const script = pathToFileURL(join(own, 'scripts', 'changed-tests.mjs')).href;
 const TREE: Readonly<Record<string, string>> = {
   'src/records/slots.ts': 'export const one = 1;',
   'src/memory/fold.ts': "import { one } from '../records/slots.js';",
-  'src/memory/recall.ts': "import type { one } from '../records/slots.js';\nimport { type A, type B } from '../gateway/serve.js';",
+  'src/memory/recall.ts': "import type { one } from '../records/slots.js';\nimport { type A, type B } from '../gateway/index.js';",
   'src/gateway/serve.ts': "const later = () => import('../memory/recall.js');",
   'src/worker.ts': "import './memory/fold.js';\nimport './gateway/serve.js';",
   'src/config.ts': 'export const config = 1;',

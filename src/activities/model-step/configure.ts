@@ -5,7 +5,7 @@ import { AgentConfigError, describeUnread, type LoadedAgent } from '../../agents
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/state/settings.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
-import { HAND_OVER } from '../../conversation/hand-over.js';
+import { HAND_OVER } from '../../conversation/opening.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import { type MemoryText, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { ModelFailure } from '../../models/model.js';

@@ -51,7 +51,7 @@ export async function startGateway(
   { client, config, temporal, output }: Pick<CommandSession, 'client' | 'config' | 'temporal' | 'output'>,
   wanted: ServeWanted,
 ): Promise<RunningGateway> {
-  const { serveGateway } = await import('../../gateway/serve.js');
+  const { serveGateway } = await import('../../gateway/index.js');
   const secrets = createKnownSecrets([...secretsOf(config), ...secretVariables(variablesOf(config))]);
   const log = (line: string): void => output.problem(secrets.text(line));
   const counts = await openCounts(config, log);

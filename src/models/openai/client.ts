@@ -120,7 +120,7 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
   };
 }
 
-// A server may answer with all of it at once although a stream was asked for, and refuse in the same shape with a good status; its content
+// A server may answer with all of it at once although a stream was wanted, and refuse in the same shape with a good status; its content
 // type may be wrong in either case. The first byte tells: a stream's is no bracket.
 
 class EmptyStream extends Error {}

@@ -1,6 +1,6 @@
 /**
  * Whether a JSON Schema that others have written can be used, and whether data fits it. It is judged in threads beside the process, each
- * question within a time: no schema holds up a conversation but its sender's. Every schema of a stranger is judged here, by its own draft
+ * question within a time: no schema holds up a conversation but its sender's. Every schema of a stranger is judged here, by its draft
  * (drafts.ts), before a model is paid for an answer that has to fit it.
  *
  * @rule platform/schemas-beside-the-worker: A schema from outside is compiled and run only in a thread that is ended after its time. (test:
@@ -26,7 +26,7 @@ const REMEMBERED = 1_000;
 
 interface SchemaCheck {
   /** Whether data fits. `maxMs`: how long it may be judged, the start of a thread not counted. Never throws. */
-  judge(asked: { readonly schema: JsonObject; readonly data: JsonValue }, maxMs?: number): Promise<SchemaVerdict>;
+  judge(question: { readonly schema: JsonObject; readonly data: JsonValue }, maxMs?: number): Promise<SchemaVerdict>;
   /** Why a schema cannot be used, with its place; undefined for one that can. Never throws. */
   refusal(schema: JsonObject, maxMs?: number): Promise<string | undefined>;
 }

@@ -3,7 +3,7 @@
  * form. Pure, and the same form for the same schema.
  *
  * - `inlineRefs`: references are replaced by what they refer to; one that leads back to itself stays as a reference, or is cut.
- * - `mergeTop`: the top is one object, without `oneOf`, `anyOf`, `allOf` and conditions; the properties of all branches are its own.
+ * - `mergeTop`: the top is one object, without `oneOf`, `anyOf`, `allOf` and conditions; it has the properties of all branches.
  */
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { isRecord } from '../json.js';
@@ -44,12 +44,12 @@ export function inlineRefs(
     const target = reference === undefined ? undefined : findTarget(root, anchors, reference);
     if (target === undefined) return beside;
     const leadsBack = open.includes(target) || nodes > maxNodes;
-    if (leadsBack) return intersect(recursion === 'kept' ? { $ref: `#/$defs/${nameOf(target, reference ?? '')}` } : cutAt(target), beside);
+    if (leadsBack) return intersect(recursion === 'kept' ? { $ref: `#/$defs/${nameReference(target, reference ?? '')}` } : cutAt(target), beside);
     const inlined = walk(target, [...open, target]);
     return isRecord(inlined) ? intersect(inlined as JsonObject, beside) : inlined === false ? false : beside;
   };
 
-  const nameOf = (target: JsonValue, reference: string): string => {
+  const nameReference = (target: JsonValue, reference: string): string => {
     const known = names.get(target);
     if (known !== undefined) return known;
     const base = (reference.split('/').at(-1) ?? '').replace(/[^a-zA-Z0-9_]/g, '') || 'root';
@@ -191,9 +191,9 @@ function intersectValues(a: JsonValue, b: JsonValue): JsonValue {
 }
 
 /** `allOf` as one schema, as far as there is one. */
-export function mergeAllOf({ allOf, ...schema }: JsonObject): JsonObject {
+export function mergeConjunction({ allOf, ...schema }: JsonObject): JsonObject {
   const members = asList(allOf ?? []).filter((one): one is JsonObject => isRecord(one));
-  return members.reduce<JsonObject>((merged, member) => intersect(merged, mergeAllOf(member)), schema);
+  return members.reduce<JsonObject>((merged, member) => intersect(merged, mergeConjunction(member)), schema);
 }
 
 // The top of a tool's arguments.
@@ -221,8 +221,8 @@ export function hasBranches(schema: JsonObject): boolean {
  * property, any of it fits. What the branches require beyond that is in its description, for the model to read.
  */
 export function mergeTop(schema: JsonObject): JsonObject {
-  const own = isRecord(schema['properties']) ? schema['properties'] : {};
-  if (!hasBranches(schema)) return { ...schema, type: 'object', properties: own as JsonObject };
+  const named = isRecord(schema['properties']) ? schema['properties'] : {};
+  if (!hasBranches(schema)) return { ...schema, type: 'object', properties: named as JsonObject };
   const { properties, required, isClosed } = flatten(schema) ?? OPEN;
   const rest = Object.fromEntries(Object.entries(schema).filter(([key]) => !BRANCHING.includes(key)));
   const description = [schema['description'], describeBranches(schema, required)].filter((words) => typeof words === 'string');
@@ -265,7 +265,7 @@ function both(a: Flat, b: Flat): Flat {
   };
 }
 
-function either({ properties: own }: Flat, all: readonly (Flat | undefined)[]): Flat {
+function either({ properties: common }: Flat, all: readonly (Flat | undefined)[]): Flat {
   const branches = all.filter((branch) => branch !== undefined);
   const [first] = branches;
   if (!first) return OPEN;
@@ -273,7 +273,7 @@ function either({ properties: own }: Flat, all: readonly (Flat | undefined)[]): 
   for (const name of new Set(branches.flatMap((branch) => Object.keys(branch.properties)))) {
     const saying = branches.flatMap((branch) => (Object.hasOwn(branch.properties, name) ? [branch.properties[name] as JsonValue] : []));
     // A branch that says nothing of it leaves it as it is.
-    if (!Object.hasOwn(own, name) || saying.length === branches.length) set(properties, name, anyOf(saying));
+    if (!Object.hasOwn(common, name) || saying.length === branches.length) set(properties, name, toChoice(saying));
   }
   return {
     properties,
@@ -282,7 +282,7 @@ function either({ properties: own }: Flat, all: readonly (Flat | undefined)[]): 
   };
 }
 
-function anyOf(schemas: readonly JsonValue[]): JsonValue {
+function toChoice(schemas: readonly JsonValue[]): JsonValue {
   const different = distinct(schemas).filter((one) => one !== false);
   const [first = false] = different;
   if (different.length < 2) return first;

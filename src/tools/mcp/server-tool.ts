@@ -127,10 +127,10 @@ export function readSchema(given: JsonObject, check: SyntaxCheck = createSyntaxC
 }
 
 function argumentNames(schema: JsonObject): readonly string[] {
-  return Object.keys(topOf(schema)['properties'] as JsonObject);
+  return Object.keys(readTop(schema)['properties'] as JsonObject);
 }
 
-function topOf(schema: JsonObject): JsonObject {
+function readTop(schema: JsonObject): JsonObject {
   return mergeTop(inlineRefs(schema, { recursion: 'kept' }));
 }
 
@@ -145,7 +145,7 @@ export function strangeArgument(schema: JsonObject): string | undefined {
  */
 export function withSafeNames(schema: JsonObject): { readonly schema: JsonObject; readonly fromWire: (input: JsonObject) => JsonObject } {
   if (strangeArgument(schema) === undefined) return { schema, fromWire: (input) => input };
-  const top = topOf(schema);
+  const top = readTop(schema);
   const names = argumentNames(schema);
   const taken = new Set(names.filter((name) => PROPERTY_NAME.test(name)));
   const safe = new Map<string, string>();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Message, StreamResponse, Task } from '@a2a-js/sdk' with { 'resolution-mode': 'import' };
 import type { Client } from '@a2a-js/sdk/client' with { 'resolution-mode': 'import' };
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { latestResults, resultText, saidIn } from '../../support/echo-model.js';
 import { callTool, gate, text, type Gate, type Reply } from '../../support/provider-apis/reply.js';
 import { waitFor } from '../../support/wait-for.js';

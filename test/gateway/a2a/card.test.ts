@@ -1,6 +1,6 @@
 /** Where the card says that the agent is: as its reader reaches it, by the word of proxies that are trusted and of no other. */
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway } from '../../../src/gateway/serve.js';
+import { serveGateway } from '../../../src/gateway/index.js';
 import { unreachedClient } from '../../support/fake-client.js';
 
 const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example', 'x-forwarded-for': '203.0.113.7' };

@@ -5,7 +5,7 @@
 import { Connection } from '@temporalio/client';
 import { registerAttributes } from '../../../src/client/temporal/connection.js';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway } from '../../../src/gateway/serve.js';
+import { serveGateway } from '../../../src/gateway/index.js';
 import type { ApiRequest } from '../../support/provider-apis/api-request.js';
 import { callTool, text, type Reply } from '../../support/provider-apis/reply.js';
 import { latestResults, resultText, saidIn } from '../../support/echo-model.js';

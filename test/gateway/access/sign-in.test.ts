@@ -6,7 +6,7 @@ import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { MutableResponse, MutableToken, OAuth2Server } from 'oauth2-mock-server' with { 'resolution-mode': 'import' };
 import { watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { spentInMemory, TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { unreachedClient } from '../../support/fake-client.js';

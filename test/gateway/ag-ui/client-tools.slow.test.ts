@@ -4,7 +4,7 @@ import type { Message } from '@ag-ui/core';
 import { type Redis as RedisClient, Redis } from 'ioredis';
 import { z } from 'zod';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
 import { callTools, text } from '../../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';

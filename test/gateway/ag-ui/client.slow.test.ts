@@ -2,7 +2,7 @@
 import { buildResumeArray, HttpAgent, type BaseEvent } from '@ag-ui/client';
 import type { InputContent, Message, RunAgentInput } from '@ag-ui/core';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';

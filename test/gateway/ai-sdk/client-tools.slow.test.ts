@@ -1,7 +1,7 @@
 /** Tools that a page brings, by `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker. */
 import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { callTools, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';

@@ -1,7 +1,7 @@
 /** The AI SDK's own transport and reader, unchanged, over a socket, with a real worker. */
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';

@@ -1,7 +1,7 @@
 /** `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker: a page is closed and opened again mid-answer. */
 import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway } from '../../../src/gateway/index.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { gate, callTool, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { createClientWith, type PerduraClient } from '../../../src/client.js';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
-import { serveGateway, type ServedGateway, type ServeOptions } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway, type ServeOptions } from '../../../src/gateway/index.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import { echo } from '../../support/echo-model.js';
