@@ -23,9 +23,7 @@ await run(async () => {
     check('API', '`node scripts/api-reference.mjs --write` repairs it; an export without a docstring gets one', [
       join(root, 'scripts', 'api-reference.mjs'),
     ]),
-    check('Models', '`node scripts/model-table.mjs --write` makes data/models.txt anew', [
-      join(root, 'scripts', 'model-table.mjs'),
-    ]),
+    check('Models', '`node scripts/model-table.mjs --write` makes data/models.txt anew', [join(root, 'scripts', 'model-table.mjs')]),
     check('Tables', '`node scripts/readme.mjs --write` repairs it', [join(root, 'scripts', 'readme.mjs')]),
   ]);
   return results.every(Boolean) ? 0 : 1;

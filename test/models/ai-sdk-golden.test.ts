@@ -224,10 +224,14 @@ describe('what a server refuses is learnt, and asked no second time', () => {
 
   test('an answer that would be too long', async () => {
     const ask = await open('bedrock');
-    const message = 'The maximum tokens you requested exceeds the model limit of 500. Try again with a maximum tokens value that is lower than 500.';
+    const message =
+      'The maximum tokens you requested exceeds the model limit of 500. Try again with a maximum tokens value that is lower than 500.';
     api.play({ reply: httpError(400, { message }) });
     await ask(text('Yes.'));
-    expect([0, 1].map((n) => (api.hits[n]?.body as { inferenceConfig: object }).inferenceConfig)).toEqual([{ maxTokens: 1_000 }, { maxTokens: 499 }]);
+    expect([0, 1].map((n) => (api.hits[n]?.body as { inferenceConfig: object }).inferenceConfig)).toEqual([
+      { maxTokens: 1_000 },
+      { maxTokens: 499 },
+    ]);
   });
 
   test('a schema that a model does not take', async () => {

@@ -166,7 +166,10 @@ test('a declared price stands before the table’s, and its long prompt', () => 
 });
 
 test('every row of the table can be used: whole numbers of tokens, an answer inside the window, prices that are some', () => {
-  const rows = readFileSync('data/models.txt', 'utf8').trim().split('\n').filter((row) => !row.startsWith('#'));
+  const rows = readFileSync('data/models.txt', 'utf8')
+    .trim()
+    .split('\n')
+    .filter((row) => !row.startsWith('#'));
   expect(rows.length).toBeGreaterThan(1_000);
   let provider = '';
   for (const row of rows) {

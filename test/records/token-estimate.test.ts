@@ -23,10 +23,10 @@ const TEXTS: Readonly<Record<string, string>> = {
     '모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.',
   Russian:
     'Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и должны поступать в отношении друг друга в духе братства.',
-  Greek:
-    'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική και συνείδηση.',
+  Greek: 'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική και συνείδηση.',
   Arabic: 'يولد جميع الناس أحرارا متساوين في الكرامة والحقوق. وقد وهبوا عقلا وضميرا وعليهم أن يعامل بعضهم بعضا بروح الإخاء.',
-  Hebrew: 'כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה.',
+  Hebrew:
+    'כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. כולם חוננו בתבונה ובמצפון, לפיכך חובה עליהם לנהוג איש ברעהו ברוח של אחווה.',
   Hindi: 'सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है। उन्हें बुद्धि और अन्तरात्मा की देन प्राप्त है।',
   Thai: 'มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ ต่างมีเหตุผลและมโนธรรม และควรปฏิบัติต่อกันด้วยเจตนารมณ์แห่งภราดรภาพ',
   Amharic: 'የሰው ልጅ ሁሉ ሲወለድ ነጻና በክብርና በመብትም እኩልነት ያለው ነው። የተፈጥሮ ማስተዋልና ሕሊና ስላለው አንዱ ሌላውን በወንድማማችነት መንፈስ መመልከት ይገባዋል።',
@@ -40,12 +40,17 @@ const BODY = { ref: 'b', sha256: '0' };
 /** An agent's system prompt and tools are in English, whatever people write. */
 const SYSTEM = TEXTS.English?.repeat(60) ?? '';
 
-test.each(['', 'a', 'Hello, world!', 'x'.repeat(4_001), 'https://example.org/a/b?c=1', 'Grüße, señor — 12 %'.slice(0, 12), '7'.repeat(300)])(
-  'Latin text is four characters a token: %#',
-  (text) => {
-    expect(estimateTokens(text)).toBe(Math.ceil(text.length / 4));
-  },
-);
+test.each([
+  '',
+  'a',
+  'Hello, world!',
+  'x'.repeat(4_001),
+  'https://example.org/a/b?c=1',
+  'Grüße, señor — 12 %'.slice(0, 12),
+  '7'.repeat(300),
+])('Latin text is four characters a token: %#', (text) => {
+  expect(estimateTokens(text)).toBe(Math.ceil(text.length / 4));
+});
 
 test.each(Object.entries(TEXTS))('%s: between half of what the thriftiest vocabulary says and twice the other', async (_, text) => {
   const counted = await Promise.all(TOKENIZERS.map(async (name) => (await tokenCounterBy(name)).count(text)));

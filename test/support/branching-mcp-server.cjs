@@ -15,7 +15,10 @@ const tools = [
       ],
     },
   },
-  { name: 'list_apps', inputSchema: { type: 'object', properties: { 'filter[name]': text, limit: { type: 'integer' } }, required: ['filter[name]'] } },
+  {
+    name: 'list_apps',
+    inputSchema: { type: 'object', properties: { 'filter[name]': text, limit: { type: 'integer' } }, required: ['filter[name]'] },
+  },
   { name: 'nothing', inputSchema: { type: 'object' } },
   {
     name: 'span',

@@ -44,7 +44,8 @@ export function inlineRefs(
     const target = reference === undefined ? undefined : findTarget(root, anchors, reference);
     if (target === undefined) return beside;
     const leadsBack = open.includes(target) || nodes > maxNodes;
-    if (leadsBack) return intersect(recursion === 'kept' ? { $ref: `#/$defs/${nameReference(target, reference ?? '')}` } : cutAt(target), beside);
+    if (leadsBack)
+      return intersect(recursion === 'kept' ? { $ref: `#/$defs/${nameReference(target, reference ?? '')}` } : cutAt(target), beside);
     const inlined = walk(target, [...open, target]);
     return isRecord(inlined) ? intersect(inlined as JsonObject, beside) : inlined === false ? false : beside;
   };

@@ -37,7 +37,11 @@ const mistral: Protocol<ChatRequest> = {
 
 const OVERLOADED = 'Service unavailable: the model is overloaded, try again later.';
 
-function mistralError(status: number, message = status === 529 ? OVERLOADED : `HTTP ${status}`, type = status === 400 ? 'invalid_request_error' : 'error'): ApiError {
+function mistralError(
+  status: number,
+  message = status === 529 ? OVERLOADED : `HTTP ${status}`,
+  type = status === 400 ? 'invalid_request_error' : 'error',
+): ApiError {
   return { status: status === 529 ? 503 : status, type, message };
 }
 

@@ -38,7 +38,10 @@ function showing(shown: object): Pick<Protocol<OllamaRequest>, 'route' | 'checkR
 function cutting(at: number): Protocol<OllamaRequest>['toFrames'] {
   return (reply, request) =>
     ollama.toFrames(reply, request).map((one) => {
-      const bytes = String(one.bytes).replace(/"prompt_eval_count":(\d+)/, (_, count) => `"prompt_eval_count":${Math.min(Number(count), at)}`);
+      const bytes = String(one.bytes).replace(
+        /"prompt_eval_count":(\d+)/,
+        (_, count) => `"prompt_eval_count":${Math.min(Number(count), at)}`,
+      );
       return { ...one, bytes };
     });
 }
