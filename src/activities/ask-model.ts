@@ -29,7 +29,7 @@ export interface Room {
 }
 
 /**
- * `question` with as many characters as there is room for. Estimates are estimates: a model that reports too much input is asked with half
+ * `question` with as many characters as there is room for. Estimates are estimates: a model that reports too much input gets half
  * of it, a few times; `isLast` says that no more questions follow.
  */
 export async function askWithLess<T>(room: Room, question: (maxCharacters: number, isLast: boolean) => Promise<T>): Promise<T> {

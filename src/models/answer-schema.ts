@@ -153,13 +153,11 @@ function whole<T>(values: readonly (T | undefined)[]): T[] | undefined {
  * wants it. Every other answer is told as it comes.
  */
 export async function streamWithoutAbsent(
-  provider: string,
-  request: ModelRequest,
+  { answerSchema }: Pick<ModelRequest, 'answerSchema'>,
   options: StreamOptions,
   stream: (options: StreamOptions) => Promise<ModelResponse>,
 ): Promise<ModelResponse> {
-  const { answerSchema } = request;
-  if (!answerSchema || !hasAddedNulls(provider, request)) return stream(options);
+  if (!answerSchema || !hasAddedNulls(answerSchema)) return stream(options);
   const response = await stream({ ...options, onDelta: (delta) => (delta.kind === 'text' ? undefined : options.onDelta(delta)) });
   const blocks = response.blocks.map((block) =>
     block.kind === 'text' && typeof block.text === 'string'
@@ -170,10 +168,8 @@ export async function streamWithoutAbsent(
   return { ...response, blocks };
 }
 
-function hasAddedNulls(provider: string, request: ModelRequest): boolean {
-  const { answerSchema } = request;
-  if (!answerSchema || !ALL_REQUIRED.has(provider) || !sentSchema(provider, request)) return false;
-  const [all, some] = [true, false].map((allRequired) => JSON.stringify(toStrictSchema(answerSchema.schema, { allRequired })));
+function hasAddedNulls({ schema }: AnswerSchema): boolean {
+  const [all, some] = [true, false].map((allRequired) => JSON.stringify(toStrictSchema(schema, { allRequired })));
   return all !== some;
 }
 

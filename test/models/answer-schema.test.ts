@@ -169,8 +169,7 @@ describe('an answer', () => {
       };
       const text = JSON.stringify(strictly);
       const { blocks } = await streamWithoutAbsent(
-        'openai',
-        request({ model, answerSchema: { name: 'a', schema } }),
+        sentSchema('openai', request({ model, answerSchema: { name: 'a', schema } })) ? { answerSchema: { name: 'a', schema } } : {},
         options,
         ({ onDelta }) => {
           for (const piece of text.match(/.{1,20}/g) ?? []) onDelta({ kind: 'text', text: piece });

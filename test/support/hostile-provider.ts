@@ -219,6 +219,18 @@ export function oddAnswer(random: Random, words: string): { readonly name: strin
   };
 }
 
+/** The same answer to a request that wants no stream. */
+function toWhole(events: readonly unknown[]): object {
+  const choices = (
+    events as readonly { readonly choices: readonly { readonly delta: object; readonly finish_reason: unknown }[] }[]
+  ).flatMap((event) => event.choices);
+  const message = Object.assign({}, ...choices.map(({ delta }) => delta)) as object;
+  return {
+    ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'm', usage: USAGE },
+    choices: [{ index: 0, message, finish_reason: choices.at(-1)?.finish_reason }],
+  };
+}
+
 export interface HostileProvider {
   readonly url: string;
   readonly billed: Billed;
@@ -234,9 +246,11 @@ export async function startHostileProvider(): Promise<HostileProvider> {
     request.on('data', (part: Buffer) => void parts.push(part));
     request.on('end', () => {
       provider.requests += 1;
-      const answer = provider.answer(Buffer.concat(parts).toString());
+      const body = Buffer.concat(parts).toString();
+      const answer = provider.answer(body);
       if ('send' in answer) answer.send(response);
-      else begin(response).end(lines(answer.events));
+      else if (body.includes('"stream":true')) begin(response).end(lines(answer.events));
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toWhole(answer.events)));
       if ('send' in answer && !answer.bills) return;
       provider.billed.input += USAGE.prompt_tokens;
       provider.billed.output += USAGE.completion_tokens;

@@ -41,7 +41,7 @@ import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
-import { askWithoutRefused, type Asked } from './refused-input.js';
+import { askWithoutRefused, type Answered } from './refused-input.js';
 import { toRanges } from '../../records/slots.js';
 import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -145,7 +145,7 @@ async function ask(
     ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
   };
   const { doubtsReason = false } = input;
-  const { answer: reported, leftOut }: Asked<ModelResponse> = await askWithoutRefused({
+  const { answer: reported, leftOut }: Answered<ModelResponse> = await askWithoutRefused({
     ...{
       request,
       turn,

@@ -175,7 +175,7 @@ export interface Asking<T> {
 }
 
 /** What is answered, and the messages that it was answered without. */
-export interface Asked<T> {
+export interface Answered<T> {
   readonly answer: T;
   readonly leftOut?: Unproven;
 }
@@ -186,7 +186,7 @@ interface Part {
 }
 
 /** Throws what the whole request was refused with, where it is refused without any of them too. */
-export async function askWithoutRefused<T>(asking: Asking<T>): Promise<Asked<T>> {
+export async function askWithoutRefused<T>(asking: Asking<T>): Promise<Answered<T>> {
   const { request, without, ask, onFailed, onRefused } = asking;
   try {
     return { answer: await ask(request) };

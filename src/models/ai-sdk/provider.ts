@@ -13,6 +13,7 @@ import { isRecord } from '../../platform/json.js';
 import { orAborted } from '../../platform/promises.js';
 import type { JsonObject } from '../../records/message.js';
 import type { Provider } from '../failure.js';
+import { streamWithoutAbsent } from '../answer-schema.js';
 import { guardedCall, type HttpChannel } from '../guarded-call.js';
 import { ModelFailure, type Model, type ModelRequest, type TextToolFormat } from '../model.js';
 import { learnDialect, OPENAI } from '../openai/render-chat.js';
@@ -94,10 +95,13 @@ function createModel(name: string, find: FindModel, options: AiSdkOptions): Mode
       const provider: Provider = { name, secrets, advice: ADVICE };
       const { model } = request;
       const toolNames = request.tools.map((tool) => tool.name);
-      const answer = createAiSdkAnswer({ provider: name, model, toolNames, onDelta: streamOptions.onDelta });
       const call = (channel: HttpChannel): AsyncIterable<unknown> => ask({ find, forms, options, secrets }, request, channel);
       // Where its server is, is not known: it may be a slow one of the user's.
-      return await guardedCall({ provider, request, options: streamOptions, answer, isSlowToBegin: true, ask: call });
+      const { answerSchema } = request.tools.length === 0 ? request : {};
+      return await streamWithoutAbsent({ answerSchema }, streamOptions, async (told) => {
+        const answer = createAiSdkAnswer({ provider: name, model, toolNames, onDelta: told.onDelta });
+        return guardedCall({ provider, request, options: told, answer, isSlowToBegin: true, ask: call });
+      });
     },
   };
 }

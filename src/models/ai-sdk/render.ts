@@ -77,7 +77,7 @@ export function renderCall(request: ModelRequest, model: AskedModel, form: Form,
   const providerOptions = withOptions(statelessOptions(model), given);
   // Beside tools it is refused by some, and an answer may still be a call.
   const schema =
-    answerSchema && form.takesSchema && tools.length === 0 ? toStrictSchema(answerSchema.schema, { allRequired: false }) : undefined;
+    answerSchema && form.takesSchema && tools.length === 0 ? toStrictSchema(answerSchema.schema, { allRequired: true }) : undefined;
   return {
     prompt: renderPrompt(request, model, form, providerOptions),
     maxOutputTokens: Math.min(maxTokens, form.mostTokens),

@@ -112,7 +112,8 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const isSlowToBegin = baseURL !== undefined;
-      return await streamWithoutAbsent(api.name, request, options, async (told) => {
+      const { answerSchema } = sentSchema(api.name, request) ? request : {};
+      return await streamWithoutAbsent({ answerSchema }, options, async (told) => {
         const answer = api.answer(api.name, told.onDelta);
         return guardedCall({ provider, request, options: told, answer, fetch, isSlowToBegin, ask: (channel) => ask(request, channel) });
       });

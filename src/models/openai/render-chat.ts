@@ -260,11 +260,11 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
 }
 
 /** OpenAI, DeepSeek and DashScope, Groq, Anthropic behind a gateway. */
-const MOST_TOKENS =
+const TOKEN_LIMIT =
   /at most (\d+) (?:completion|output) tokens|range of [`'"]?max_\w*tokens[`'"]? (?:is|should be) \[\d+, ?(\d+)\]|max_\w*tokens[`'"]? must be (?:less than or equal to|at most|<=) [`'"]?(\d+)|max_\w*tokens[`'"]?: \d+ > (\d+)/i;
 
 function mostIn(words: string): number | undefined {
-  const found = MOST_TOKENS.exec(words)
+  const found = TOKEN_LIMIT.exec(words)
     ?.slice(1)
     .find((digits) => digits !== undefined);
   return found === undefined || Number(found) < 1 ? undefined : Number(found);

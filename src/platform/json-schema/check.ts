@@ -99,7 +99,7 @@ function ask(thread: Worker, question: SchemaQuestion, maxMs: number): Promise<S
 export const schemaCheck = createSchemaCheck();
 
 /**
- * What of a message cannot be used as a schema: of its answer, or of a tool that it brings. Asked wherever a message comes in, so that it
+ * What of a message cannot be used as a schema: of its answer, or of a tool that it brings. Checked wherever a message comes in, so that it
  * is refused before it begins a turn.
  */
 export async function messageSchemaRefusal({

@@ -38,7 +38,7 @@ const regExp = Object.assign(
   { code: 'new RegExp' },
 );
 
-/** Own properties: an absent `constructor` is absent. */
+/** Without inherited properties: an absent `constructor` is absent. */
 const OPTIONS: Options = {
   ...{ strict: false, logger: false, validateFormats: false, validateSchema: false },
   ...{ ownProperties: true, code: { regExp } },

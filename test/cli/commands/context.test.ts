@@ -51,7 +51,7 @@ test('the parts of the context stand in a table with their shares, and facts bel
    21 messages in epoch 3
    compacted 2 times; the last one can be taken back
    the last prompt as its provider counted it: 58,210 tokens
-   what came since is estimated: four characters are a token"
+   what came since is estimated by its scripts: four Latin letters are a token"
   `);
 });
 
