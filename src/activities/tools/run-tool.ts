@@ -161,7 +161,7 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const signal = AbortSignal.any([around.signal, timeout]);
   const shared = await readAppContext(dependencies, input.appContext);
   const findRefusal = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
-  const context = { ...toolContext(dependencies, { input, memory, shared, signal }), findRefusal };
+  const context = { ...toolContext(dependencies, { input, memory, shared, signal }), refusalOf: findRefusal };
   if (earlier > 0 && !input.plan.repeatable) {
     const verified = tool.verify ? secrets.redactIn(await orUndefinedOnAbort(signal, tool.verify(argument, context))) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
