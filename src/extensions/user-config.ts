@@ -71,6 +71,17 @@ const KNOWN = [
   'workflows',
 ];
 const dollars = z.number().min(0).max(1_000_000);
+const compat = z.strictObject({
+  limitField: z.enum(['max_completion_tokens', 'max_tokens']).optional(),
+  usage: z.boolean().optional(),
+  sendsReasoning: z.boolean().optional(),
+  closesTools: z.boolean().optional(),
+  system: z.enum(['system', 'user']).optional(),
+  keepsTools: z.boolean().optional(),
+  streams: z.boolean().optional(),
+  noText: z.literal('').nullable().optional(),
+  mostTokens: z.int().min(1).optional(),
+});
 const declaredModels = z
   .record(
     z.string(),
@@ -79,6 +90,8 @@ const declaredModels = z
       contextWindow: z.int().min(4_000).max(10_000_000).optional(),
       maxOutputTokens: z.int().min(1).max(128_000).optional(),
       documents: z.boolean().optional(),
+      tools: z.boolean().optional(),
+      compat: compat.optional(),
     }),
   )
   .optional();

@@ -70,6 +70,31 @@ export interface DeclaredModel {
   readonly maxOutputTokens?: number;
   /** Whether it reads PDFs. */
   readonly documents?: boolean;
+  /** False: it has no tools of its kind, so its calls are written in its text (`textTools` of agent.json). */
+  readonly tools?: boolean;
+  /** How its server takes requests, where that is known beforehand: models named `openai/…`, which OPENAI_BASE_URL points elsewhere. */
+  readonly compat?: Compat;
+}
+
+/** What servers that speak nearly as OpenAI does take and refuse. What is absent is learnt from the first refusal. */
+export interface Compat {
+  readonly limitField?: 'max_completion_tokens' | 'max_tokens';
+  /** Whether requests want usage; some refuse the field, and count by themselves or not at all. */
+  readonly usage?: boolean;
+  /** Whether thoughts go back in `reasoning_content`: DeepSeek and Kimi demand it in a turn with tools, others refuse it. */
+  readonly sendsReasoning?: boolean;
+  /** Whether words of the assistant stand between a tool's result and the user: templates of Mistral and others know no such order. */
+  readonly closesTools?: boolean;
+  /** Where instructions stand; some templates know no system. */
+  readonly system?: 'system' | 'user';
+  /** Whether a request without tools describes one where there are calls in its history: Bedrock and Anthropic behind gateways want it. */
+  readonly keepsTools?: boolean;
+  /** Whether answers come in pieces; some models only give them whole. */
+  readonly streams?: boolean;
+  /** What stands for text in a message that has calls alone; some want a string. */
+  readonly noText?: null | '';
+  /** What the model says that an answer may have, where that is less than an agent wishes for. */
+  readonly mostTokens?: number;
 }
 
 export interface Models {
@@ -233,7 +258,7 @@ const READERS = /^(anthropic|gemini)\//;
 /** `modelLimits`, with what a user has declared before it. */
 export function createModelLimits(declared: DeclaredModels = {}): (name: string) => ModelLimits {
   return (name) => {
-    const found = findDeclared(declared, name) ?? findDeclared(declared, name.replace(/\/.*$/, '/*'));
+    const found = declaredFor(declared, name);
     return found ? declaredLimits(modelLimits(name), found) : modelLimits(name);
   };
 }
@@ -276,7 +301,7 @@ function localLimits(name: string): ModelLimits {
   return LOCAL_WITHOUT_TOOLS.has(base) ? { ...LOCAL, textTools: 'xml' } : LOCAL;
 }
 
-function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens, documents }: DeclaredModel): ModelLimits {
+function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens, documents, tools }: DeclaredModel): ModelLimits {
   const { longPrompt, ...always } = known;
   return {
     ...always,
@@ -284,12 +309,18 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
     ...(contextWindow !== undefined && smallWindow(contextWindow)),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(documents !== undefined && { documents }),
+    ...(tools === false && { textTools: 'xml' as const }),
   };
 }
 
 /** Of a model that may be small: its margin is a part of it, and an answer leaves room for a prompt. */
 function smallWindow(contextTokens: number): Pick<ModelLimits, 'contextTokens' | 'safetyMargin' | 'isDeclared'> {
   return { contextTokens, safetyMargin: Math.min(defaultSafetyMargin(contextTokens), Math.floor(contextTokens / 16)), isDeclared: true };
+}
+
+/** What stands for a model by its name, or for all of its provider. */
+export function declaredFor(declared: DeclaredModels, name: string): DeclaredModel | undefined {
+  return findDeclared(declared, name) ?? findDeclared(declared, name.replace(/\/.*$/, '/*'));
 }
 
 function findDeclared(declared: DeclaredModels, name: string): DeclaredModel | undefined {

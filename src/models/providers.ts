@@ -6,7 +6,7 @@ import { type Model, ModelFailure, type SilenceLimits } from './model.js';
 import { createOllamaModel, type OllamaOptions, createOllamaEmbedder } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel, createOpenAIEmbedder } from './openai/client.js';
-import { createModelLimits, splitModel, type BuiltinProvider, type DeclaredModels, type Models } from './known-models.js';
+import { createModelLimits, declaredFor, splitModel, type BuiltinProvider, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {
   readonly anthropic?: KeyedOptions;
@@ -24,9 +24,10 @@ export interface ProviderOptions {
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
 export function createModels(options: ProviderOptions): Models {
+  const { declared = {} } = options;
   const builtin: Readonly<Record<BuiltinProvider, Model>> = {
     anthropic: createAnthropicModel(options.anthropic ?? {}),
-    openai: createOpenAIModel(options.openai ?? {}),
+    openai: createOpenAIModel({ ...options.openai, compat: (model) => declaredFor(declared, `openai/${model}`)?.compat }),
     'openai-responses': createOpenAIResponsesModel(options.openai ?? {}),
     gemini: createGeminiModel(options.gemini ?? {}),
     ollama: createOllamaModel(options.ollama ?? {}),

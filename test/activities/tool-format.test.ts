@@ -1,6 +1,6 @@
 import { withToolFormat } from '../../src/activities/model-step/call-model.js';
 import { modelLimits } from '../../src/models/known-models.js';
-import type { Model, ModelRequest } from '../../src/models/model.js';
+import { ModelFailure, type Model, type ModelRequest } from '../../src/models/model.js';
 
 const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }];
 
@@ -35,4 +35,33 @@ test.each<[string, Parameters<typeof toldToCall>, string]>([
   ['… whatever the provider says', ['own/model', 'off', 'xml'], 'by itself'],
 ])('%s', async (_, args, expected) => {
   expect(await toldToCall(...args)).toBe(expected);
+});
+
+// ollama/ollama#14795, langchain4j/langchain4j#3475 (vLLM), Kilo-Org/kilocode#9006 (OpenRouter), defilantech/LLMKube#126 and
+// ggml-org/llama.cpp#10920 (llama.cpp).
+test.each([
+  'registry.ollama.ai/library/Qwen3.5:0.8b does not support tools',
+  '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+  'No endpoints found that support tool use. Try disabling "question".',
+  'tools param requires --jinja flag',
+  'Unsupported param: tools',
+])('a model that refuses tools as such writes its calls in its text, and is asked once with them: %s', async (words) => {
+  const requests: ModelRequest[] = [];
+  const model: Model = {
+    provider: `teller-${words.length}`,
+    stream(request) {
+      requests.push(request);
+      if (request.tools.length > 0) return Promise.reject(new ModelFailure('invalid-request', `400 ${words}`, { status: 400 }));
+      return Promise.resolve({ blocks: [], stop: 'end', usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0 } });
+    },
+  };
+  const request = { model: 'm', maxTokens: 10, system: '', tools, messages: [] };
+  const options = { signal: new AbortController().signal, onDelta: () => {} };
+  await withToolFormat(model, modelLimits('own/m'), {}).stream(request, options);
+  await withToolFormat(model, modelLimits('own/m'), {}).stream(request, options);
+  expect(requests.map((one) => one.tools.length)).toEqual([1, 0, 0]);
+  expect(requests[2]?.system).toContain('<tool name=');
+  // An agent that says it has tools is told what is wrong.
+  const off = withToolFormat(model, modelLimits('own/m'), { textTools: 'off' }).stream(request, options);
+  await expect(off).rejects.toThrow(words);
 });

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 import { createOpenAIModel } from '../../src/models/openai/client.js';
+import { createModels } from '../../src/models/providers.js';
 import { call, request, result, says, thinking, user } from './builders.js';
 
 interface Body {
@@ -136,4 +137,19 @@ test('one that refuses whatever it is sent is asked five times at most', async (
   rule = (body) => [400, { error: { message: `Unknown field: ${'max_tokens' in body ? 'max_tokens' : 'max_completion_tokens'}` } }];
   expect(await ask()).toContain('Unknown field');
   expect(bodies.length).toBeLessThanOrEqual(5);
+});
+
+test('what a user says of a server is taken from the first request on, and what it refuses all the same is learnt', async () => {
+  const { port } = server.address() as AddressInfo;
+  const models = createModels({
+    openai: { apiKey: 'key-of-a-test', baseURL: `http://127.0.0.1:${port}/v1` },
+    declared: { 'openai/*': { compat: { limitField: 'max_completion_tokens', usage: false, system: 'user' } } },
+  });
+  model = models('openai/m');
+  rule = (body) => ('max_completion_tokens' in body ? [400, { error: { message: 'max_completion_tokens is not supported' } }] : undefined);
+  expect(await ask()).toBe('end');
+  expect(bodies.map((body) => ['max_completion_tokens' in body, 'stream_options' in body, roles(body).includes('system')])).toEqual([
+    [true, false, false],
+    [false, false, false],
+  ]);
 });

@@ -320,8 +320,29 @@ async function findSchemaViolation(text: string, schema: JsonObject): Promise<st
 
 /** Lets a model call tools natively or in its text. agent.json decides first, then the provider, then the registry of known models. */
 export function withToolFormat(native: Model, known: ModelLimits, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
-  const format = textTools ?? native.textTools ?? known.textTools ?? 'off';
-  return format === 'off' ? native : withTextTools(native, format);
+  const format = textTools ?? native.textTools ?? known.textTools;
+  if (format !== undefined) return format === 'off' ? native : withTextTools(native, format);
+  const stream: Model['stream'] = (request, options) => streamWithOrWithoutTools(native, request, options);
+  return { provider: native.provider, ...(native.takesMustCall && { takesMustCall: true }), stream };
+}
+
+/** Models that have refused tools as such, as this worker has seen it: their calls are written in their text from then on. */
+const WITHOUT_TOOLS = new Set<string>();
+const MAX_REMEMBERED = 1_000;
+/** Ollama, OpenRouter, Groq and others, vLLM without a parser, llama.cpp without templates. */
+const NO_TOOLS =
+  /(not|n't) support (tools|tool (use|calls?|calling|choice)|function calling)|support tool use|tools?[`'"]? (is|are) not supported|unsupported param: tools|enable-auto-tool-choice|requires? --jinja/i;
+
+async function streamWithOrWithoutTools(native: Model, request: ModelRequest, options: StreamOptions): Promise<ModelResponse> {
+  const name = `${native.provider}/${request.model}`;
+  const inText = withTextTools(native, 'xml');
+  if (WITHOUT_TOOLS.has(name) && !request.mustCall) return inText.stream(request, options);
+  return native.stream(request, options).catch((error: unknown) => {
+    const isRefused = error instanceof ModelFailure && error.options.usage === undefined && NO_TOOLS.test(error.message);
+    if (request.tools.length === 0 || request.mustCall || !isRefused) throw error;
+    if (WITHOUT_TOOLS.size < MAX_REMEMBERED) WITHOUT_TOOLS.add(name);
+    return inText.stream(request, options);
+  });
 }
 
 // Plans for the calls of an answer. They travel with it, so that settings never come from the workflow's bundle.

@@ -1,4 +1,5 @@
 /** OpenAI's models, and those of servers that speak as OpenAI does: over Chat Completions and over the Responses API, streaming. */
+import type { Compat } from '../known-models.js';
 import type OpenAI from 'openai' with { 'resolution-mode': 'import' };
 import type {
   EasyInputMessage,
@@ -30,7 +31,7 @@ const PUBLIC_API = 'https://api.openai.com/v1';
 const NEVER_MS = 2 ** 31 - 1;
 
 /** `openai/…` */
-export function createOpenAIModel(options: KeyedOptions): Model {
+export function createOpenAIModel(options: CompatibleOptions): Model {
   return createModel(options, {
     name: 'openai',
     answer: createChatAnswer,
@@ -42,7 +43,7 @@ export function createOpenAIModel(options: KeyedOptions): Model {
 }
 
 /** `openai-responses/…` */
-export function createOpenAIResponsesModel(options: KeyedOptions): Model {
+export function createOpenAIResponsesModel(options: CompatibleOptions): Model {
   return createModel(options, {
     name: 'openai-responses',
     answer: createResponsesAnswer,
@@ -57,10 +58,15 @@ interface Api {
   readonly ask: (client: OpenAI, request: ModelRequest, signal: AbortSignal, dialect: Dialect) => PromiseLike<AsyncIterable<unknown>>;
 }
 
+export interface CompatibleOptions extends KeyedOptions {
+  /** What is known beforehand of a model's server, by the model's name. */
+  readonly compat?: (model: string) => Compat | undefined;
+}
+
 /** So many things may be wrong with a request that no server of its kind has taken before. */
 const MAX_LESSONS = 4;
 
-function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api): Model {
+function createModel({ apiKey: written, baseURL, fetch, compat }: CompatibleOptions, api: Api): Model {
   const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: api.name, secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
 
@@ -86,7 +92,8 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
   async function open(wished: ModelRequest, channel: HttpChannel, form: Partial<Dialect> = {}): Promise<AsyncIterable<unknown>> {
     let request = wished;
     for (let lessons = 0; ; lessons++) {
-      const known = dialects.get(request.model) ?? (baseURL === undefined ? OPENAI : COMPATIBLE);
+      const declared = (): Dialect => ({ ...(baseURL === undefined ? OPENAI : COMPATIBLE), ...compat?.(request.model) });
+      const known = dialects.get(request.model) ?? declared();
       const dialect = { ...known, ...form };
       const asEvents: typeof fetch = async (input, init) => withEvents(await channel.fetch(input, init));
       const client = await createClient(apiKey, baseURL, dialect.streams ? { ...channel, fetch: asEvents } : channel);

@@ -5,6 +5,7 @@
  * - Text of an assistant goes back as one, since the API has one place for it; there is none for thinking.
  * - Plain text is sent as a string: not every server with this protocol takes parts.
  */
+import type { Compat } from '../known-models.js';
 import type {
   ChatCompletionAssistantMessageParam,
   ChatCompletionContentPart,
@@ -194,25 +195,7 @@ export const MAX_CALL_ID = 40;
 // What servers that speak nearly as OpenAI does take and refuse. A refusal teaches it: it names a field or a rule, the request is made once
 // more in the other form (a refused one was not answered, and costs nothing), and later requests to that model keep to it.
 
-export interface Dialect {
-  readonly limitField: 'max_completion_tokens' | 'max_tokens';
-  /** Whether requests want usage; some refuse the field, and count by themselves or not at all. */
-  readonly usage: boolean;
-  /** Whether thoughts go back in `reasoning_content`: DeepSeek and Kimi demand it in a turn with tools, others refuse it. */
-  readonly sendsReasoning: boolean;
-  /** Whether words of the assistant stand between a tool's result and the user: templates of Mistral and others know no such order. */
-  readonly closesTools: boolean;
-  /** Where instructions stand; some templates know no system. */
-  readonly system: 'system' | 'user';
-  /** Whether a request without tools describes one where there are calls in its history: Bedrock and Anthropic behind gateways want it. */
-  readonly keepsTools: boolean;
-  /** Whether answers come in pieces; some models only give them whole. */
-  readonly streams: boolean;
-  /** What stands for text in a message that has calls alone; some want a string. */
-  readonly noText: null | '';
-  /** What the model says that an answer may have, where that is less than an agent wishes for. */
-  readonly mostTokens: number;
-}
+export type Dialect = Required<Compat>;
 
 export const OPENAI: Dialect = {
   limitField: 'max_completion_tokens',
