@@ -38,6 +38,9 @@ test('an answer leaves most of a small window to the prompt', () => {
 
 test('far fewer tokens than were sent are a prompt that was cut; a few fewer, or a handful, are not', () => {
   expect(promptCut(20_000, 4_096)).toEqual({ sent: 20_000, read: 4_096 });
+  // As much as the window has: the server has cut, however little.
+  expect(promptCut(5_000, 4_096, 4_096)).toEqual({ sent: 5_000, read: 4_096 });
+  expect(promptCut(5_000, 4_095, 4_096)).toBeUndefined();
   expect([promptCut(20_000, 10_000), promptCut(7_000, 4_096), promptCut(900, 20), promptCut(20_000, 0)]).toEqual(Array(4).fill(undefined));
 });
 

@@ -1,5 +1,5 @@
 /** A file that the provider refuses: its turn is answered without it, and the conversation goes on. */
-import { httpError } from '../support/provider-apis/faults.js';
+import { fault, httpError, promptTooLong } from '../support/provider-apis/faults.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
@@ -146,6 +146,28 @@ test('a refusal without a reason, of a prompt longer than any before: it is trie
   const { epoch, assumedBudget, budget } = await world.client.context(id);
   expect(epoch).toBeGreaterThan(1);
   expect(budget).toBeLessThan(assumedBudget ?? 0);
+});
+
+test('a prompt that is called too long for another reason is found as others are, once a shorter one has not helped', async () => {
+  const id = world.id();
+  refusal = (request) => (sent(request).includes('xyzzy') ? promptTooLong() : undefined);
+  await world.client.send(id, say(id, 'hi'), { start: {} });
+  await world.client.send(id, say(id, 'xyzzy')).catch(() => undefined);
+  await world.client.send(id, say(id, 'hello?')).catch(() => undefined);
+  expect(await world.client.send(id, say(id, 'hello'))).toMatchObject({ stopReason: 'end' });
+});
+
+test('what refused tries have cost is counted, each of them', async () => {
+  const id = world.id();
+  const usage = { input_tokens: 7, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+  refusal = (request) =>
+    sent(request).includes(BAD) ? { ...fault({ kind: 'error-event', at: 2, type: 'invalid_request_error' }), usage } : undefined;
+  stage.play(id, { ...text('Seen.'), usage: { ...usage, output_tokens: 3 } });
+  const before = (await world.client.usage()).total.usage.inputTokens;
+  await world.client.send(id, { text: say(id, 'two'), images: [picture(BAD), picture(BAD)] }, { start: {} });
+  // Three times four attempts, then without one picture, the other, and both.
+  expect(asked).toHaveLength(15);
+  expect((await world.client.usage()).total.usage.inputTokens - before).toBe(15 * 7);
 });
 
 test('a refused result of a tool, and pictures beside it cost no more than six requests', async () => {
