@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../src/client.js';
 import { ClientError } from '../../src/client/errors.js';
 import type { FeedEvent, TurnResult } from '../../src/conversation/protocol/contract.js';
-import { followTurn, type TurnEventAt, createTurnEnds, type TurnEnds } from '../../src/gateway/core/follow-turn.js';
+import { followSubmitted, followTurn, type TurnEventAt, createTurnEnds, type TurnEnds } from '../../src/gateway/core/follow-turn.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
 const turn = 'turn_0001';
@@ -155,4 +155,14 @@ describe('ends', () => {
     const unknown = createTurnEnds(clientWith({ turn: gone }));
     await expect(unknown.end('c', turn, new AbortController().signal)).rejects.toMatchObject({ kind: 'not-found' });
   });
+});
+
+// Its reader of the feed stood at the second event for ever, with a connection that waits in Redis.
+test('a message that was submitted before is followed from its beginning, and the first look at it is left', async () => {
+  const attach = (wanted: Parameters<typeof followTurn>[1]): AsyncGenerator<TurnEventAt, void> =>
+    followTurn({ client: feedOf([delta('Hel'), delta('lo'), end('Hello')]), ends: endsWith(never) }, wanted);
+  const signal = new AbortController().signal;
+  const kinds: string[] = [];
+  for await (const { event } of followSubmitted(attach, { conversation: 'c', turn, after: '1-0' }, signal)) kinds.push(event.kind);
+  expect(kinds).toEqual(['text', 'text', 'turn-finished']);
 });

@@ -120,6 +120,8 @@ export async function* followSubmitted(
     yield* attach({ id: conversation, turn, after: OLDEST, signal });
   } finally {
     stop.abort();
+    // It may stand at an event that is not wanted, and uses its connection until it is left.
+    void events.return().catch(() => undefined);
   }
 }
 
