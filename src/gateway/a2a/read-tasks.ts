@@ -52,15 +52,15 @@ export async function* followSubmitted(
   const status = { state: 'TASK_STATE_SUBMITTED' } as const;
   yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...sent, taskId: name.task }] } };
   const left = new AbortController();
+  const deltas = turnStream(core.answer(submitted, AbortSignal.any([wanted.signal, left.signal])));
   try {
-    const live = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
-    const deltas = turnStream(live);
     const events = createTaskEvents(name);
     const { value: first } = await deltas.next();
     yield events.begin();
     yield* toUpdates(core, wanted, first ? after(first, deltas) : deltas, events);
   } finally {
     left.abort();
+    void deltas.return().catch(() => undefined);
   }
 }
 
