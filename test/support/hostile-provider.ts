@@ -251,7 +251,8 @@ export async function startHostileProvider(): Promise<HostileProvider> {
       if ('send' in answer) answer.send(response);
       else if (body.includes('"stream":true')) begin(response).end(lines(answer.events));
       else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(toWhole(answer.events)));
-      if ('send' in answer && !answer.bills) return;
+      // In a form that was not wished for, an answer is none.
+      if ('send' in answer && !(answer.bills && body.includes('"stream":true'))) return;
       provider.billed.input += USAGE.prompt_tokens;
       provider.billed.output += USAGE.completion_tokens;
     });

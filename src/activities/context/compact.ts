@@ -2,6 +2,7 @@
  * The `compact` step: older turns become an episode and facts, and a new epoch begins on them (seed 000, section 10.1). Every
  * write has a unique id, so a second attempt changes nothing; what the conversation sees changes only with the result.
  */
+import { ApplicationFailure } from '@temporalio/common';
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/context/compaction-effects.js';
@@ -28,7 +29,7 @@ import type { ConversationKey, Store, EpisodeRecord } from '../../stores/store.j
 import { askWithLess, createAsker, isTooMuch, summarizers, createPriorAttempts, type PriorAttempts } from '../ask-model.js';
 import { besideBudget, findContextWindow, windowFinder } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
-import { performEffect, toSpending, type Done, type Effect } from '../effect.js';
+import { noteFailedSpending, performEffect, toSpending, type Done, type Effect } from '../effect.js';
 import { withHeartbeat, hashRequest } from '../key.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
@@ -62,7 +63,13 @@ export async function compact(dependencies: ConversationDependencies, input: Com
     const { persisted: _, ...result } = await withHeartbeat(activity, () => performEffect(dependencies, effect), paid.details);
     return result as Compacted;
   } catch (error) {
-    throw toApplicationFailure(error, COMPACTION_WAIT_MS);
+    const failure = toApplicationFailure(error, COMPACTION_WAIT_MS);
+    const { attempt, retryPolicy } = activity.info;
+    const isLast = attempt >= (retryPolicy?.maximumAttempts ?? Infinity) || (failure instanceof ApplicationFailure && failure.nonRetryable);
+    // What no later attempt takes along.
+    const { spent } = toSpending(dependencies, { kind: 'compaction', model: input.model, usage: paid.spent() });
+    if (isLast) await noteFailedSpending(dependencies, effect.claim.id, spent);
+    throw failure;
   }
 }
 
