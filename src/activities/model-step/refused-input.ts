@@ -3,13 +3,14 @@
  * are in the store, so later prompts have the same bytes; a store that lost them learns them again by the next refusal.
  *
  * Which input it was, no provider says in a form that programs read. Files go first: those of this turn one by one, then all. Then what no
- * request with an answer has had in it yet: earlier messages without an answer, the last round of tools, the answer that called them. What
- * is older goes last, once a shorter prompt has not helped either. A refused request costs nothing, and there are six of them at most.
+ * request with an answer has had in it yet, once the same request was refused again: earlier messages without an answer, the last round of
+ * tools, the answer that called them. What is older goes last, once a shorter prompt has not helped either. A refused request costs nothing, and there are six of them at most.
  */
 import type { MediaKind, MediaSource, ToolResultMessage } from '../../records/message.js';
 import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
 import { truncate } from '../../records/text.js';
 import { ModelFailure, type ModelFailureKind, type ModelRequest, type ModelUsage } from '../../models/model.js';
+import { BASE } from '../../conversation/context/learning.js';
 import { isTransient } from '../../records/turn-end.js';
 import type { ContextMessage } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -30,8 +31,6 @@ type Words = ReadonlyMap<string, string>;
 const REFUSALS: readonly ModelFailureKind[] = ['invalid-request', 'too-large', 'forbidden', 'not-found'];
 const ONE_BY_ONE = 3;
 const MAX_TRIES = 5;
-/** In the place of a slot: what this epoch begins with. Slots of messages begin at 1. */
-const BASE = 0;
 const NAMES: Readonly<Record<MediaKind, string>> = { images: 'picture', audio: 'recording', video: 'video', documents: 'document' };
 
 /** Of messages that are stored, newest first. */
@@ -207,7 +206,7 @@ export async function askWithoutRefused<T>(asking: Asking<T>): Promise<Answered<
         throw again;
       });
       if (answer === undefined) continue;
-      await onRefused(words);
+      if (words.size > 0) await onRefused(words);
       return { answer, ...(group && { leftOut: group }) };
     }
     throw tries.length > 0 ? withoutUsage(refusal) : refusal;
@@ -231,15 +230,17 @@ function mayBeInput(
 }
 
 function listTries(
-  { turn, files, unproven, doubtsSize }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven' | 'doubtsSize'>,
+  { turn, files, unproven, doubtsSize, doubtsReason }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven' | 'doubtsSize' | 'doubtsReason'>,
   { kind }: ModelFailure,
 ): readonly Part[] {
   const newest = files.filter((file) => file.turn === turn);
   const single = newest.length > 1 && newest.length <= ONE_BY_ONE ? newest.map((file) => [file]) : [];
   const groups = [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);
   const mayBeLong = doubtsSize && kind === 'invalid-request';
+  // A gateway may refuse once what it takes a moment later: no message is left out for that.
+  const again = groups.length === 0 && !doubtsReason && unproven.length > 0 ? [{ files: [] }] : [];
   const messages = unproven.filter(({ isAll }) => !(isAll && mayBeLong)).map((group) => ({ files: [], group }));
-  return [...groups.map((some) => ({ files: some })), ...messages].slice(0, MAX_TRIES);
+  return [...groups.map((some) => ({ files: some })), ...again, ...messages].slice(0, MAX_TRIES);
 }
 
 function describeRefused({ kind, source }: FileInPrompt, refusal: ModelFailure): string {
@@ -250,7 +251,7 @@ function describeRefused({ kind, source }: FileInPrompt, refusal: ModelFailure):
 }
 
 function reasonIn({ message }: ModelFailure): string {
-  return truncate(message.replace(/^cannot get an answer from [^:]*: /, ''), 300);
+  return truncate(message.replace(/^cannot get an answer from [^:]*: /, '').replace(/\.$/, ''), 300);
 }
 
 function describeBytes(bytes: number): string {

@@ -14,11 +14,10 @@
  * @rule context/compaction-worth-it: An automatic compaction frees at least MIN_FREED of the threshold, or all that it may take. If that is
  *   less, it waits until the prompt is full: a summary of little is not worth its price, and would displace better ones. (test:
  *   test/conversation/context/thrash.test.ts)
- * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
- *   then on. (test: test/conversation/context/thrash.test.ts)
  */
 import { estimateTokens } from '../../records/token-estimate.js';
-import { scaledTo, type AgentSettings } from '../state/settings.js';
+import { keptLessons, withoutLeft } from './learning.js';
+import type { AgentSettings } from '../state/settings.js';
 import type { CompactInput, Compacted } from './compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
@@ -49,10 +48,6 @@ const MIN_FREED_DEEP = 0.5;
  */
 const REST_SHARE = 0.25;
 const REST_SHARE_IN_VAIN = 0.05;
-/** Share of a refused request that counts as the model's size from then on (context/overflow-sets-size). */
-const LEARNED_SHARE = 0.75;
-/** Tokens for messages beside the system prompt and the tools, however small the model is. */
-const MIN_ROOM = 1_000;
 
 /** The numbers that decide about the next model call (call-gate.ts). */
 export function numbersOf(state: ConversationState): CallNumbers {
@@ -215,7 +210,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       compactions: compaction.compactions + 1,
       ...((compaction.cited ?? result.cited) && { cited: toRanges(cited) }),
       ...(compaction.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
-      ...(compaction.refused && { refused: toRanges(listSlots(compaction.refused).filter((slot) => slot !== 0 && !taken.has(slot))) }),
+      ...withoutLeft(compaction, taken),
       before: {
         epoch: result.epoch,
         base: compaction.base,
@@ -274,13 +269,11 @@ export function forgetContext(state: ConversationState): ConversationState {
     (now, { kind, id }) => answer(now, kind, [id], { kind: 'failed', message: 'the session ended first' }),
     state,
   );
-  const { compactions, attempts, prefix, learned, calibration, accepted, truncations } = ended.compaction;
+  const { compactions, attempts, prefix, truncations } = ended.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
     ...{ compactions, attempts, prefix },
-    ...(learned && { learned }),
-    ...(calibration && { calibration }),
-    ...(accepted && { accepted }),
+    ...keptLessons(ended.compaction),
     ...(truncations !== undefined && { truncations }),
   };
   return { ...ended, context: [], contextTokens: 0, compaction };
@@ -304,25 +297,6 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
       },
     }),
   }));
-}
-
-/** Learns the model's size: the refused request was about as large as the context now (context/overflow-sets-size). */
-export function learnSize(state: ConversationState, refused = state.contextTokens): ConversationState {
-  const { settings, compaction } = state;
-  if (!settings) return state;
-  const { model, contextBudget, fixedTokens: fixed } = settings;
-  // Before a session's first report, `contextTokens` counts only messages.
-  const isCounted = compaction.reported !== null || compaction.base !== null;
-  const size = Math.min(contextBudget, refused + (isCounted ? 0 : fixed));
-  const tokens = Math.max(fixed + MIN_ROOM, Math.floor(size * LEARNED_SHARE));
-  // Leaving out messages would not make the prompt fit.
-  if (tokens >= size) return state;
-  const { learned: known } = compaction;
-  const assumed = known?.model === model && known.tokens === contextBudget ? known.assumed : contextBudget;
-  return {
-    ...withCompaction(state, () => ({ learned: { model, assumed, tokens } })),
-    settings: scaledTo(settings, tokens),
-  };
 }
 
 /** Chosen chunks do not tell whether the next automatic compaction is worth a try. */

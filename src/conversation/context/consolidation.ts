@@ -16,6 +16,7 @@
  * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
  *   test/conversation/context/trimming.test.ts)
  */
+import { withoutLeft } from './learning.js';
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, type ConversationState } from '../state.js';
 import { queuedId, isStoreUpToDate } from '../state/queue-state.js';
@@ -340,6 +341,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
       ...compaction,
       ...{ base: base.ref, baseTokens, task },
       ...(compaction.leftOut && { leftOut: toRanges(listSlots(compaction.leftOut).filter((slot) => !gone.has(slot))) }),
+      ...withoutLeft(compaction, gone),
       // An undo cannot restore the context from before a trim.
       ...{ reported: null, before: null },
     },

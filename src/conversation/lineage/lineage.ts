@@ -10,6 +10,7 @@
  * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
  *   test/conversation/lineage/lineage.test.ts)
  */
+import { keptLessons } from '../context/learning.js';
 import type { Origin } from '../protocol/input.js';
 import type { OpenOriginInput, Resumption, RewindInput } from './lineage-effects.js';
 import type { ConversationEvent, EventOf } from '../event.js';
@@ -94,12 +95,11 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
  * of its size stays true.
  */
 export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, prefix, learned, calibration } = state.compaction;
+  const { attempts, prefix } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
     ...{ attempts, prefix },
-    ...(learned && { learned }),
-    ...(calibration && { calibration }),
+    ...keptLessons(state.compaction),
     base: base?.ref ?? null,
     baseTokens: inTokens(state, estimateTokens(base?.text ?? '')),
     task,

@@ -35,8 +35,10 @@ export interface CompactionState {
   readonly rest?: { readonly tokens: number; readonly turn?: number } | null;
   /** What the model has shown its real size to be, by saying that it was given too much. Absent: it never has. */
   readonly learned?: LearnedBudget;
-  /** Slots of messages that the provider refused, and of the base (0): prompts have words in their place. */
+  /** Slots of messages that the provider refused: prompts have words in their place. */
   readonly refused?: readonly SlotRange[];
+  /** A `base` that it refused: prompts are without it. */
+  readonly refusedBase?: string;
   /** The last answer came without messages that may have been refused: if the next one does too, they were. */
   readonly isGuessed?: true;
   /** The largest prompt that the model has answered. */

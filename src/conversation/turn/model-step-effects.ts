@@ -70,7 +70,7 @@ export interface CallInput {
   readonly since?: number;
   /** Slots of cited messages: the prompt shows only their beginning and end. */
   readonly cited?: readonly SlotRange[];
-  /** Messages that the provider refused: words stand in their place. */
+  /** Messages that the provider refused, and the base as slot 0: prompts are without them. */
   readonly refused?: readonly SlotRange[];
   /** True: a prompt as long was never answered, and a shorter one has not been tried. */
   readonly doubtsSize?: true;
@@ -183,7 +183,7 @@ export interface ModelAnswer {
   readonly schemaViolation?: string;
   /** Set if the model's server cut the prompt: tokens sent, by estimate, and the far fewer that it read. */
   readonly promptCut?: { readonly sent: number; readonly read: number };
-  /** Further messages that the provider refused: it has answered without them. `isGuess`: so many that it may be a coincidence. */
+  /** What else the provider refused, the base as slot 0: it has answered without it. `isGuess`: so many that it may be a coincidence. */
   readonly refused?: readonly SlotRange[];
   readonly isGuess?: true;
   /** What was sent, by estimate; absent where the provider's count says nothing about it. */

@@ -8,7 +8,8 @@
  */
 import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
-import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
+import { MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
+import { knownRefusals, learnFromAnswer, learnSize, mayBeTooLong, noteUnexplained, suspectSize } from '../context/learning.js';
 import type { TurnError } from '../protocol/contract.js';
 import { citationsUsage, payOnce, sharesOf } from '../state/budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool } from './model-step-effects.js';
@@ -35,7 +36,7 @@ import {
 import { addNotice, announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { calibrate, estimateTokens } from '../../records/token-estimate.js';
+import { estimateTokens } from '../../records/token-estimate.js';
 import { inTokens, withTokenRatio } from '../state/compaction-state.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
@@ -102,7 +103,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
       ...withTokenRatio(state),
-      ...(compaction.refused && { refused: compaction.refused }),
+      ...knownRefusals(state),
       ...(mayBeTooLong(state) && { doubtsSize: true }),
       ...((call.failures === DOUBTED_AT || turn.overflowRecoveries > 0) && { doubtsReason: true }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
@@ -241,14 +242,13 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const seen = entry ? withoutShown(state) : state;
   const shown = seen === state ? 0 : (state.compaction.shownOnce ?? 0);
   const answered: ConversationState = {
-    ...withCalibration(notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix), answer),
+    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
     // The count of a cut prompt does not measure the context.
     contextTokens: inputTokens > 0 && !answer.promptCut ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     outbox: entry && !answer.persisted ? { ...state.outbox, entries: [...state.outbox.entries, entry] } : state.outbox,
   };
-  const learnt = learnFromAnswer(answered, turn, answer);
-  const spoken = withTurn(learnt, (now) => ({
+  const spoken = withTurn(learnFromAnswer(answered, answer), (now) => ({
     ...now,
     seq: now.seq + (hasAnswer ? 1 : 0) + calls.length,
     answerSlot: hasAnswer ? answer.slot : now.answerSlot,
@@ -281,43 +281,6 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   }
 }
 
-/** What a prompt that was answered says: how long one may be, and why an earlier one was refused. */
-function learnFromAnswer(
-  state: ConversationState,
-  { suspected }: Turn,
-  { model, refused, isGuess, usage, stop }: ModelAnswer,
-): ConversationState {
-  if (stop === 'interrupted') return state;
-  const sized = suspected !== undefined && !refused ? learnSize(state, suspected) : state;
-  const { unexplained: _, isGuessed = false, accepted, ...compaction } = sized.compaction;
-  const leaves = refused && (!isGuess || isGuessed);
-  const most = accepted?.model === model ? accepted.tokens : 0;
-  return {
-    ...sized,
-    compaction: {
-      ...compaction,
-      accepted: { model, tokens: Math.max(most, usage.inputTokens) },
-      ...(leaves && { refused: [...(compaction.refused ?? []), ...refused] }),
-      ...(refused && !leaves && { isGuessed: true }),
-    },
-  };
-}
-
-/** Whether a refusal without a reason that is known may be about the size: no longer prompt was ever answered, and it can get shorter. */
-function mayBeTooLong({ turn, settings, compaction, context, contextTokens }: ConversationState): boolean {
-  const { accepted, unexplained } = compaction;
-  if (!turn || turn.suspected !== undefined || settings?.model === undefined || unexplained === settings.model) return false;
-  const most = accepted?.model === settings.model ? accepted.tokens : 0;
-  return contextTokens > most && (context[0]?.[0] ?? turn.firstSlot) < turn.firstSlot;
-}
-
-function withCalibration(state: ConversationState, { model, estimated, usage }: ModelAnswer): ConversationState {
-  if (!estimated) return state;
-  const { compaction } = state;
-  const calibration = calibrate(compaction.calibration, { model, prompt: estimated, reported: usage.inputTokens });
-  return { ...state, compaction: { ...compaction, calibration } };
-}
-
 function describeCut(
   { promptCut, model }: ModelAnswer,
   { identity }: ConversationState,
@@ -345,10 +308,9 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
     return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
   }
   if (failure.type === 'invalid-request' && failure.status !== undefined) {
-    if (mayBeTooLong(failed)) return suspectSize(settle(failed, [{ effect: id, entry: null }]), failure);
-    const unexplained = turn.suspected === undefined ? undefined : failed.settings?.model;
-    const told = unexplained === undefined ? failed : { ...failed, compaction: { ...failed.compaction, unexplained } };
-    return endWithOpenCalls(told, 'failed', { type: failure.type, message: failure.message });
+    const error = { type: failure.type, message: failure.message };
+    if (mayBeTooLong(failed)) return recoverFromOverflow(suspectSize(settle(failed, [{ effect: id, entry: null }])), error);
+    return endWithOpenCalls(noteUnexplained(failed), 'failed', error);
   }
   const moved = reportedBy === 'the model' ? askNextModel(failed, call, failure, MAX_MODEL_FAILURES) : undefined;
   if (moved) return moved;
@@ -379,12 +341,6 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
   }
   const text = `Your answer does not fit the schema: ${schemaViolation}\nAnswer again, with the corrected JSON alone.`;
   return nextModelCall(withTurn(addNotice(state, turn, 'repair', text), (now) => ({ ...now, schemaViolation })));
-}
-
-/** Tries once with a shorter prompt. */
-function suspectSize(state: ConversationState, { type, message }: StepFailure): ConversationState {
-  const suspected = withTurn(state, (turn) => ({ ...turn, suspected: state.contextTokens }));
-  return recoverFromOverflow(suspected, { type, message });
 }
 
 /** Compacts after the model refused a prompt as too long, and calls it again. If that does not help, the turn ends with `error`. */

@@ -69,7 +69,7 @@ function pauseBefore(attempt: number, retry: ActivityOptions['retry'] = {}, erro
   return wished ?? Math.min(most, first * backoffCoefficient ** (attempt - 1));
 }
 
-function contextOf({ name, info, stop }: ActivityRun, attempt: number, beats: { details?: unknown }): Context {
+function contextOf({ name, info, options, stop }: ActivityRun, attempt: number, beats: { details?: unknown }): Context {
   const cancelled = new Promise<never>((_, reject) => {
     const end = (): void => reject(new CancelledFailure('the turn was stopped'));
     if (stop.aborted) end();
@@ -84,6 +84,7 @@ function contextOf({ name, info, stop }: ActivityRun, attempt: number, beats: { 
     namespace: info.workflowNamespace,
     heartbeatDetails: beats.details,
     inWorkflow: true,
+    ...(options.retry && { retryPolicy: options.retry }),
   } as Partial<Info> as Info;
   const cancellation: { readonly details?: ActivityCancellationDetails } = {
     get details() {
