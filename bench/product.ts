@@ -13,7 +13,7 @@ import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
 import { createToolRegistry } from '../src/tools/tool.js';
 import { workerOptions } from '../src/worker.js';
-import { bundleOptions } from '../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../src/extensions/custom-workflows.js';
 import { ANSWER } from './bodies.js';
 import { instantModel } from './instant-model.js';
 import { checkAnswer, type Talk } from './talk.js';

@@ -12,6 +12,6 @@ const compiled = resolve(process.argv[2] ?? join(root, 'dist'));
 
 const require = createRequire(import.meta.url);
 const { bundleWorkflowCode, DefaultLogger } = require('@temporalio/worker');
-const { bundleOptions } = require(join(compiled, 'extensions', 'workflow-bundle.js'));
+const { bundleOptions } = require(join(compiled, 'extensions', 'custom-workflows.js'));
 const { code } = await bundleWorkflowCode({ ...bundleOptions(), logger: new DefaultLogger('WARN') });
 writeFileSync(join(compiled, 'workflow-bundle.js'), code);

@@ -56,7 +56,7 @@ import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createStateCodec } from './extensions/state-codec.js';
-import { bundleOptions } from './extensions/workflow-bundle.js';
+import { bundleOptions } from './extensions/custom-workflows.js';
 import { errorMessage } from './platform/errors.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';

@@ -22,7 +22,7 @@ import {
   withdrawUpdate,
 } from '../workflows/messages.js';
 import { readModelChoice } from '../conversation/protocol/input.js';
-import { callFingerprint } from '../memory/call-fingerprint.js';
+import { callFingerprint } from '../memory/bodies.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries, describeDelivery, type AskWorker } from './temporal/patience.js';
 import {

@@ -9,8 +9,7 @@
 import { acceptReduced, receiveAppEvent, withChunksInContext } from './context/app-events.js';
 import { rejectInput, requestReset } from './inbox/arrivals.js';
 import { noteUpserted } from './attributes.js';
-import { answerInVain, requestCompaction } from './context/compaction.js';
-import { requestUndo } from './context/undo.js';
+import { requestUndo, answerInVain, requestCompaction } from './context/compaction.js';
 import { advanceControl, setBreakpoints, setMode, startStep } from './stepping/control.js';
 import { isHeld, type ConversationState } from './state.js';
 import { queuedId } from './state/queue-state.js';

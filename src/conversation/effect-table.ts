@@ -3,8 +3,7 @@
  * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
 import { asCode, counted } from '../records/text.js';
-import { acceptCompacted, failCompaction, nextMove, startCompaction } from './context/compaction.js';
-import { acceptUndone, failUndo } from './context/undo.js';
+import { acceptUndone, failUndo, acceptCompacted, failCompaction, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './state/budget.js';
 import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';

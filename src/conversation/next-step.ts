@@ -13,8 +13,7 @@
 import { eventToReduce } from './context/app-events.js';
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import { titleDue, TITLE_ID, titleInput } from './turn/title.js';
-import { compactInput, compactionCause, truncationDue } from './context/compaction.js';
-import { uncompactInput } from './context/undo.js';
+import { uncompactInput, compactInput, compactionCause, truncationDue } from './context/compaction.js';
 import { isChangingContext, isRunning, type Effect, type EffectName, type Effects } from './effect.js';
 import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, type ConversationState } from './state.js';

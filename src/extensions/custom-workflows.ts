@@ -4,11 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createContext, Script } from 'node:vm';
-import { bundleWorkflowCode } from '@temporalio/worker';
+import { bundleWorkflowCode, type BundleOptions } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
-import { bundleOptions } from './workflow-bundle.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** What an entry has to export; all but the first come from `perdura/workflows`. */
@@ -105,4 +104,24 @@ function listener(warnings: string[]): NonNullable<Parameters<typeof bundleWorkf
   const keep = (message: string): void => void warnings.push(message);
   const log = (level: string, message: string): void => (level === 'WARN' || level === 'ERROR' ? keep(message) : undefined);
   return { log, trace: quiet, debug: quiet, info: quiet, warn: keep, error: keep };
+}
+
+// What a bundle of workflows is made with, wherever it is made: by the build, by a worker that starts, by tests and the bench.
+
+type Made = Required<Pick<BundleOptions, 'workflowsPath' | 'payloadConverterPath' | 'workflowInterceptorModules' | 'preloadModules'>>;
+
+/** `sources`: where `workflows/` is, compiled or not. */
+export function bundleOptions(sources = join(__dirname, '..')): Made {
+  const at = (name: string): string => require.resolve(join(sources, 'workflows', name));
+  return {
+    workflowsPath: at('index'),
+    payloadConverterPath: at('payload-converter'),
+    // The first is the outermost: it counts what the second has added.
+    workflowInterceptorModules: [at('measured-history'), at('early-questions'), at('reserved-names')],
+    // Pure, so that one copy does for all conversations of a worker: it is neither run nor kept for each of them.
+    preloadModules: [
+      at('call-stacks'),
+      ...['apply', 'next-step', 'opening', 'protocol/input', 'protocol/memory-contract'].map((name) => at(`../conversation/${name}`)),
+    ],
+  };
 }

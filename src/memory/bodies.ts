@@ -1,4 +1,6 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
+import { createHash } from 'node:crypto';
+import { withSortedKeys } from '../platform/json.js';
 import {
   pickMedia,
   sourcesIn,
@@ -149,4 +151,15 @@ export async function readArguments(
   const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
   const block = blocks.find((one) => one.kind === 'tool-call' && one.callId === callId);
   return block?.kind === 'tool-call' ? readInput(store, key, block) : undefined;
+}
+
+/**
+ * A call's tool and arguments, in 64 characters: SHA-256 of the tool's name and its arguments as JSON with sorted keys. History has it;
+ * the arguments are in the store. The code that shows them to a person or runs them compares: a change in the store between showing and
+ * running does not run.
+ */
+export function callFingerprint(tool: string, input: JsonValue): string {
+  return createHash('sha256')
+    .update(JSON.stringify([tool, withSortedKeys(input)]))
+    .digest('hex');
 }

@@ -73,7 +73,6 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/', 'ioredis'],
   },
   { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
-  { place: 'extensions/workflow-bundle.ts', may: [] },
   // Signs and checks payloads; only the types of the settings.
   { place: 'extensions/state-codec.ts', may: ['conversation/'], mayTypes: ['config/'], packages: ['node:crypto', '@temporalio/common'] },
   {
@@ -129,7 +128,7 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
-  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts', 'extensions/workflow-bundle.ts'] },
+  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts'] },
   // Posts to the addresses that an operator has named.
   {
     place: 'extensions/webhooks.ts',
@@ -192,7 +191,7 @@ export const ARROWS: readonly Row[] = [
     place: 'worker.ts',
     may: [
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
-      ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
+      ...['activities/', 'heal/', 'extensions/state-codec.ts', ...EXTENSIONS],
       ...['client/temporal/connection.ts', 'client/temporal/worker-place.ts'],
     ],
   },

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 
 const root = resolve(__dirname, '../..');
 /** Bytes of code, without its source map, that every worker loads. 0.5 MB are Temporal's own, and 0.2 MB valibot's, with its comments. */

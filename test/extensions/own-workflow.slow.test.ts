@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { openConnection } from '../../src/client/temporal/connection.js';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 
 const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';
 

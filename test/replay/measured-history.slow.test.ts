@@ -1,6 +1,6 @@
 /** A run hands over by its own count of history, which has to be what Temporal counts, but for tasks that failed or timed out. */
 import { bundleWorkflowCode, DefaultLogger, Worker, type InjectedSinks } from '@temporalio/worker';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import type { MeasuredHistory } from '../../src/workflows/host.js';
 import { readHistories, workflowIdOf } from './history-file.js';
 import type { LengthSinks } from './measured-against-server.js';

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundle } from '@temporalio/worker';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 
 const root = resolve(__dirname, '../..');
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { registerAttributes } from '../../src/client/temporal/connection.js';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { fetchChain, HISTORIES, withReadablePayloads, writeChain } from './history-file.js';
 import { scenarios, type Scenario, type Stage } from './scenarios.js';

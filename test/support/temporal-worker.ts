@@ -17,7 +17,7 @@ import { withLock } from '../../src/cli/lock.js';
 import type { Replay } from '../../src/client.js';
 import type { StateKeys } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';

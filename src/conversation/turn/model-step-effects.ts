@@ -204,7 +204,7 @@ export interface ToolPlan {
   readonly attempts?: number;
   /** True: a further attempt can find out what a broken one has done. */
   readonly verifiable?: boolean;
-  /** SHA-256 of name and arguments (memory/call-fingerprint.ts): the call runs with no others. */
+  /** SHA-256 of name and arguments (memory/bodies.ts): the call runs with no others. */
   readonly fingerprint?: string;
   /** Absent: the call needs no approval. */
   readonly approval?:

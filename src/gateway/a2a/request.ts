@@ -22,7 +22,7 @@ import { invalid } from '../core/errors.js';
 import { MAX_CONTEXT, shortenHash } from './task.js';
 import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
-import { callFingerprint } from '../../memory/call-fingerprint.js';
+import { callFingerprint } from '../../memory/bodies.js';
 import { describeClientWait } from '../core/client-calls.js';
 
 const MAX_PARTS = 200;

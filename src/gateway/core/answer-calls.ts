@@ -11,7 +11,7 @@ import { ClientError, type ClientErrorKind } from '../../client/errors.js';
 import { isClientTool, toPrefixed } from '../../conversation/protocol/message.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import type { Approval, Decision } from '../../conversation/protocol/human-input.js';
-import { callFingerprint } from '../../memory/call-fingerprint.js';
+import { callFingerprint } from '../../memory/bodies.js';
 import type { JsonValue } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import type { Segment } from './answer.js';

@@ -2,6 +2,7 @@
  * One tool of a server's list, made harmless, or the reason why it is left out: whatever stands here goes into every prompt of the
  * agent, and a schema that a provider refuses would end every turn.
  */
+import { withSortedKeys } from '../../platform/json.js';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
@@ -92,7 +93,7 @@ function readServerTool(server: string, given: unknown, check: SyntaxCheck): Ser
 
 /** What a person accepts: everything about a tool that a model is shown, or that decides how it is run. The order of keys does not count. */
 export function acceptedText({ description, inputSchema, readOnly, idempotent }: ServerTool): string {
-  return JSON.stringify(sorted({ description, inputSchema, readOnly, idempotent }), null, 2);
+  return JSON.stringify(withSortedKeys({ description, inputSchema, readOnly, idempotent }), null, 2);
 }
 
 export function hashOfText(text: string): string {
@@ -185,13 +186,6 @@ function withCappedTexts(value: JsonValue | undefined): JsonValue | undefined {
       typeof inner === 'string' && (key === 'description' || key === 'title') ? capped(inner) : withCappedTexts(inner),
     ]),
   ) as JsonObject;
-}
-
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value as Record<string, JsonValue>).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
 function nameIn(given: unknown): string {

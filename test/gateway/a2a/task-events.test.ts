@@ -2,7 +2,7 @@
 import type { Pending } from '../../../src/client.js';
 import { readDecisions, wasTaken } from '../../../src/gateway/a2a/request.js';
 import { createTaskEvents, renderTask, type TaskFacts, readTaskId, taskName } from '../../../src/gateway/a2a/task.js';
-import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
+import { callFingerprint } from '../../../src/memory/bodies.js';
 import { deltasOf } from '../../support/turn-events.js';
 import type { TurnEvent } from '../../../src/records/feed-event.js';
 import type { AssistantBlock, ConversationMessage, Entry } from '../../../src/records/message.js';
