@@ -186,12 +186,18 @@ const SPELLINGS: ReadonlyMap<string, string> = new Map(
   }).flatMap(([provider, others]) => others.split(' ').map((other) => [other, provider] as const)),
 );
 
-const TABLE: ReadonlyMap<string, ModelLimits> = readTable(readFileSync(join(__dirname, '..', '..', 'data', 'models.txt'), 'utf8'));
+let loaded: ReadonlyMap<string, ModelLimits> | undefined;
+
+/** Read once, by the first name that is not among ours: most commands ask for none. */
+function publicTable(): ReadonlyMap<string, ModelLimits> {
+  loaded ??= readTable(readFileSync(join(__dirname, '..', '..', 'data', 'models.txt'), 'utf8'));
+  return loaded;
+}
 
 /** Under a name without a date, of providers that are built in: those whose size and price are known here. */
 export function knownModels(): readonly string[] {
   const isOffered = (name: string): boolean => PROVIDERS.has(splitModel(name).provider) && !MODELS.has(name) && !/-\d{4}/.test(name);
-  return [...MODELS.keys(), ...[...TABLE.keys()].filter(isOffered)];
+  return [...MODELS.keys(), ...[...publicTable().keys()].filter(isOffered)];
 }
 
 /** `name` may carry a date (`…-20251001`, `…-2026-04-23`, `…@20251001`). An unknown model gets cautious limits and no price. */
@@ -207,8 +213,8 @@ export function modelLimits(name: string): ModelLimits {
   return (
     MODELS.get(known) ??
     MODELS.get(undated) ??
-    TABLE.get(known) ??
-    TABLE.get(undated) ??
+    publicTable().get(known) ??
+    publicTable().get(undated) ??
     (READERS.test(name) ? { ...UNKNOWN, documents: true } : UNKNOWN)
   );
 }

@@ -19,7 +19,7 @@ import { asList, asObject, toWellFormedJson } from './wire.js';
 /** Who takes a form: `full` knows most words of 2020-12, `gemini` a documented few, `ollama` those that it passes on. */
 export type SchemaTaker = 'full' | 'gemini' | 'ollama';
 
-/** Characters of a form: it stands in every prompt, and its schema may have half as many bytes (tools/mcp/server-tool.ts). */
+/** Characters of a form: every prompt has it, and its schema may have half as many bytes (tools/mcp/server-tool.ts). */
 const MAX_FORM = 64 * 1024;
 /** Of what stands once beside `anyOf`, and again in each of its members. */
 const MAX_REPEATED = 16 * 1024;

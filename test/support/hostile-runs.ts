@@ -33,8 +33,8 @@ interface Plan {
 export interface HostileRuns {
   /** Throws with the seed and all that was done, where a run does not hold. */
   run(seed: number): Promise<void>;
-  /** Usage of all conversations against what was billed. `lost`: the share of it that may be missing; never is more counted. */
-  checkUsage(lost?: number): Promise<void>;
+  /** Usage of all conversations against what was billed. */
+  checkUsage(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -54,12 +54,10 @@ export async function startHostileRuns(): Promise<HostileRuns> {
   });
   return {
     run: (seed) => runOnce(world, provider, seed),
-    async checkUsage(lost = 0) {
+    async checkUsage() {
       const { total } = await world.client.usage();
       const counted = { input: total.usage.inputTokens, output: total.usage.outputTokens };
-      const { billed } = provider;
-      const isRight = (one: 'input' | 'output'): boolean => counted[one] <= billed[one] && counted[one] >= billed[one] * (1 - lost);
-      if (!isRight('input') || !isRight('output'))
+      if (JSON.stringify(counted) !== JSON.stringify(provider.billed))
         throw new Error(`usage ${JSON.stringify(counted)} is not what was billed: ${JSON.stringify(provider.billed)}`);
     },
     async close() {
@@ -112,7 +110,7 @@ async function runOnce({ client, id: newId }: World, provider: HostileProvider, 
     );
     const asked = provider.requests - before;
     if (asked > MOST_REQUESTS * (ROUNDS + 1)) fail(`one message took ${asked} requests`);
-    if (!done.some((step) => PASSES.has(step)) && asked > 40) fail(`final refusals took ${asked} requests`);
+    if (!done.some((step) => PASSES.has(step)) && asked > 30) fail(`final refusals took ${asked} requests`);
     return result;
   };
 

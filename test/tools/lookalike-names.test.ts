@@ -13,16 +13,13 @@ import { createWriteFile } from '../../src/tools/builtin/files/write-file.js';
 import { enterWorkspace, findLookalike } from '../../src/tools/workspace.js';
 import type { Tool } from '../../src/tools/tool.js';
 import type { JsonObject } from '../../src/records/message.js';
-import { CANARY, createPlace, toolContext, type Place } from './tool-context.js';
+import { CANARY, createPlace, runIn, toolContext, type Place } from './tool-context.js';
 
 let place: Place;
 beforeEach(() => (place = createPlace()));
 afterEach(() => place.remove());
 
-async function run(tool: Tool, input: JsonObject): Promise<string> {
-  const result = await tool.run(input, toolContext({ workspace: place.workspace }));
-  return result.ok ? result.content : `error: ${result.error}`;
-}
+const run = (tool: Tool, input: JsonObject): Promise<string> => runIn(place, tool, input);
 const read = (path: string): Promise<string> => run(readFile, { path });
 
 const SHOT = 'Screenshot 2026-11-26 at 10.32.05\u202fAM.png';

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { ToolContext } from '../../src/tools/tool.js';
+import type { JsonObject } from '../../src/records/message.js';
+import type { Tool, ToolContext } from '../../src/tools/tool.js';
 
 export const CANARY = 'CANARY-5b1c';
 
@@ -25,6 +26,12 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
     episodes: () => Promise.resolve([]),
     ...given,
   };
+}
+
+/** What a model reads of a call in `place`. */
+export async function runIn({ workspace }: Place, tool: Tool, input: JsonObject): Promise<string> {
+  const result = await tool.run(input, toolContext({ workspace }));
+  return result.ok ? result.content : `error: ${result.error}`;
 }
 
 export interface Place {

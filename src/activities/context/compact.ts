@@ -64,11 +64,11 @@ export async function compact(dependencies: ConversationDependencies, input: Com
     return result as Compacted;
   } catch (error) {
     const failure = toApplicationFailure(error, COMPACTION_WAIT_MS);
-    const { attempt, retryPolicy } = activity.info;
-    const isLast = attempt >= (retryPolicy?.maximumAttempts ?? Infinity) || (failure instanceof ApplicationFailure && failure.nonRetryable);
     // What no later attempt takes along.
-    const { spent } = toSpending(dependencies, { kind: 'compaction', model: input.model, usage: paid.spent() });
-    if (isLast) await noteFailedSpending(dependencies, effect.claim.id, spent);
+    if (isLastAttempt(activity.info) || (failure instanceof ApplicationFailure && failure.nonRetryable)) {
+      const { spent } = toSpending(dependencies, { kind: 'compaction', model: input.model, usage: paid.spent() });
+      await noteFailedSpending(dependencies, effect.claim.id, spent);
+    }
     throw failure;
   }
 }
@@ -307,9 +307,13 @@ async function readEntries(dependencies: ConversationDependencies, ranges: reado
 }
 
 /** What may pass is tried again, as with any model call; the last attempt, and who is to wait for long, makes do with rules. */
-function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']): boolean {
+function isWorthARetry(error: unknown, info: Context['info']): boolean {
   if (!(error instanceof ModelFailure) || !isTransient(error.kind)) return false;
-  return attempt < (retryPolicy?.maximumAttempts || Infinity) && (error.options.retryAfterMs ?? 0) <= COMPACTION_WAIT_MS;
+  return !isLastAttempt(info) && (error.options.retryAfterMs ?? 0) <= COMPACTION_WAIT_MS;
+}
+
+function isLastAttempt({ attempt, retryPolicy }: Context['info']): boolean {
+  return attempt >= (retryPolicy?.maximumAttempts || Infinity);
 }
 
 /** The model that summarizes. One that cannot be had is no reason to fail: rules summarize then. */

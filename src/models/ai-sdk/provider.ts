@@ -338,8 +338,8 @@ function toHeaders(given: unknown): Headers {
 }
 
 /**
- * A key that stands in the config as it is, which the server may repeat: most packages make the headers of a request by a function. Those of
- * the environment are known without it.
+ * A key that is written in the config itself, which the server may repeat: most packages make the headers of a request by a function. Those
+ * of the environment are known without it.
  */
 function readSecrets(model: FoundModel | undefined): string[] {
   try {

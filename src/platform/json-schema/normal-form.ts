@@ -126,7 +126,7 @@ const TOGETHER: readonly (readonly string[])[] = [
   ['contains', 'minContains', 'maxContains'],
 ];
 
-/** Where two words have no common one, that of `b` stands in `allOf`. What explains is taken from `b`, where it has it. */
+/** Where two words have no common one, that of `b` goes into `allOf`. What explains is taken from `b`, where it has it. */
 export function intersect(a: JsonObject, b: JsonObject): JsonObject {
   const joined: JsonObject = { ...a };
   const apart: JsonObject = {};

@@ -240,7 +240,7 @@ export async function appendBlock(path: string, size: number, block: string): Pr
   }
 }
 
-/** Without a mark: for what stands in the middle. */
+/** Without a mark: for what is added in the middle. */
 async function readForm(file: FileHandle): Promise<TextForm> {
   const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
   return { encoding: detectForm(buffer.subarray(0, bytesRead)).encoding, hasMark: false };

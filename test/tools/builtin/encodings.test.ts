@@ -14,16 +14,13 @@ import { searchFiles } from '../../../src/tools/builtin/files/search-files.js';
 import { writeFile } from '../../../src/tools/builtin/files/write-file.js';
 import type { Tool } from '../../../src/tools/tool.js';
 import type { JsonObject } from '../../../src/records/message.js';
-import { createPlace, toolContext, type Place } from '../tool-context.js';
+import { createPlace, runIn, type Place } from '../tool-context.js';
 
 let place: Place;
 beforeEach(() => (place = createPlace()));
 afterEach(() => place.remove());
 
-async function run(tool: Tool, input: JsonObject): Promise<string> {
-  const result = await tool.run(input, toolContext({ workspace: place.workspace }));
-  return result.ok ? result.content : `error: ${result.error}`;
-}
+const run = (tool: Tool, input: JsonObject): Promise<string> => runIn(place, tool, input);
 const read = (path: string): Promise<string> => run(readFile, { path });
 const edit = (oldText: string, newText: string, path = 'a.txt'): Promise<string> => run(editFile, { path, oldText, newText });
 const bytesOf = (path: string): Buffer => readFileSync(join(place.workspace, path));

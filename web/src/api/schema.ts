@@ -4024,6 +4024,7 @@ export interface components {
             reported: number | null;
             session: number;
             tokenizer?: string;
+            tokenRatio?: number;
             total: number;
             window?: {
                 consolidated: number;
