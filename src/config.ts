@@ -136,8 +136,7 @@ const SECRETS_IN: { readonly [Key in SecretSetting]: SecretsIn<NonNullable<Setti
   openaiApiKey: itself,
   geminiApiKey: itself,
   gatewayToken: itself,
-  stateKeys: ({ keys }) => keys,
-  tenantKey: itself,
+  secrets: ({ all, ids }) => [...all, ids],
   webhookSecrets: (secrets) => secretsInEndpoint({ url: null, secrets }),
   webhookUrl: (url) => secretsInEndpoint({ url, secrets: [] }),
   // As of every other address.
@@ -165,7 +164,7 @@ export function secretVariables(variables: Environment): string[] {
 
 /** @internal What the gateways of this folder have made for themselves, as far as they have. */
 export function secretsInFolder(cwd: string): string[] {
-  return ['token', 'tenant-key'].flatMap((name) => {
+  return ['token', 'secret'].flatMap((name) => {
     try {
       return [readFileSync(join(cwd, '.perdura', name), 'utf8').trim()];
     } catch {

@@ -326,10 +326,10 @@ export interface Code extends WorkflowCode {
 /** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
-  { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,
+  { cwd, secrets }: Pick<Config, 'cwd' | 'secrets'>,
 ): Promise<Code> {
   const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
-  const dataConverter = stateKeys === undefined ? plain : { ...plain, payloadCodecs: [createStateCodec(stateKeys)] };
+  const dataConverter = secrets === undefined ? plain : { ...plain, payloadCodecs: [createStateCodec(secrets)] };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
   return { workflowBundle: { code }, dataConverter, hash };

@@ -86,22 +86,32 @@ const hosts = z
   .readonly();
 
 /** What signs states, and what else is accepted. */
-export interface StateKeys {
-  readonly keys: readonly string[];
-  /** For as long as workers without a key still run. */
+/** What all keys of an installation are derived from (platform/seal.ts). */
+export interface Secrets {
+  /** The first signs and seals, each is good for a check. */
+  readonly all: readonly [string, ...string[]];
+  /** Ids of tenants come from this one, for good. */
+  readonly ids: string;
+  /** For as long as workers without a secret still run. */
   readonly acceptsUnsigned: boolean;
 }
 
-const stateKeys = z
-  .string()
-  .transform((text): StateKeys => {
-    const all = text.split(',').map((one) => one.trim());
-    return { keys: all.filter((one) => one !== 'unsigned'), acceptsUnsigned: all.includes('unsigned') };
-  })
-  .refine(
-    ({ keys }) => keys.length > 0 && keys.every((key) => /^[\x21-\x7e]{32,256}$/.test(key)),
-    'a secret of at least 32 characters, such as what `openssl rand -hex 32` prints',
-  );
+const IDS = 'ids:';
+const secrets = z.string().transform((text, context): Secrets => {
+  const parts = text.split(',').map((one) => one.trim());
+  const marked = parts.find((one) => one.startsWith(IDS))?.slice(IDS.length);
+  const [newest, ...older] = parts.filter((one) => one !== 'unsigned' && !one.startsWith(IDS));
+  const isSecret = (one: string | undefined): one is string => one !== undefined && /^[\x21-\x7e]{32,256}$/.test(one);
+  const refuse = (message: string): never => {
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  if (!isSecret(newest) || !older.every(isSecret) || (marked !== undefined && !isSecret(marked)))
+    return refuse('a secret of at least 32 characters, such as what `openssl rand -hex 32` prints');
+  if (older.length > 0 && marked === undefined)
+    return refuse('with `,ids:SECRET` at its end where there are several: the oldest, from which the ids of tenants come for good');
+  return { all: [newest, ...older], ids: marked ?? newest, acceptsUnsigned: parts.includes('unsigned') };
+});
 
 /** `user:password@` would stand in the address of each request, which `fetch` refuses. */
 export function isWebhookUrl(value: string): boolean {
@@ -340,24 +350,17 @@ const OTHERS = [
     meaning: 'JSON file of rules that send the events of single scopes and tenants to other addresses',
   },
   {
-    name: 'PERDURA_TENANT_KEY',
-    key: 'tenantKey',
-    ...gatewaySecret,
-    meaning:
-      "secret by which `perdura serve` hashes tenants' ids, the same for all gateways and for good; without it one is made and stored in .perdura/tenant-key",
-  },
-  {
     name: 'PERDURA_AUTH',
     key: 'authFile',
     ...optionalPath,
     meaning: 'JSON file of further tokens, roles and tenants for `perdura serve` (`perdura admin token`), and of an identity provider',
   },
   {
-    name: 'PERDURA_STATE_KEY',
-    key: 'stateKeys',
-    schema: stateKeys.optional(),
+    name: 'PERDURA_SECRET',
+    key: 'secrets',
+    schema: secrets.optional(),
     meaning:
-      'secret that signs the state which one run of a conversation hands to the next; without it the state is checked but not signed',
+      'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, and workers do not sign the state of conversations',
     secret: true,
   },
   {

@@ -1,15 +1,17 @@
 /**
- * Signs what a run hands to the next and checks it before the next one reads it (PERDURA_STATE_KEY): otherwise all who may start
+ * Signs what a run hands to the next and checks it before the next one reads it (PERDURA_SECRET): otherwise all who may start
  * workflows could let a forged one continue as a conversation, with any state. It works outside of the sandbox, on payloads as they
  * leave and enter the worker, so a hand-over is as clean as without it and no history has more than the signature.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Payload, PayloadCodec, SerializationContext } from '@temporalio/common';
-import type { StateKeys } from '../config/settings.js';
+import type { Secrets } from '../config/settings.js';
 import { SEAL, SEAL_PROBLEM } from '../conversation/protocol/state-seal.js';
+import { deriveKey } from '../platform/seal.js';
 
-/** The first key signs, each is good for a check. */
-export function createStateCodec({ keys, acceptsUnsigned }: StateKeys): PayloadCodec {
+/** The first secret's key signs, each is good for a check. */
+export function createStateCodec({ all, acceptsUnsigned }: Secrets): PayloadCodec {
+  const keys = all.map((secret) => deriveKey(secret, 'state'));
   const [newest] = keys;
   const isSigned = (payload: Payload, context: SerializationContext | undefined, seal: Uint8Array): boolean =>
     keys.some((key) => {
@@ -28,7 +30,7 @@ export function createStateCodec({ keys, acceptsUnsigned }: StateKeys): PayloadC
         : 'it is not signed'
       : isSigned(payload, context, seal)
         ? undefined
-        : 'its signature is not of a key that this worker has';
+        : 'its signature is not of a secret that this worker has';
     return { ...payload, metadata: problem === undefined ? metadata : { ...metadata, [SEAL_PROBLEM]: Buffer.from(problem) } };
   };
 
@@ -43,7 +45,7 @@ export function createStateCodec({ keys, acceptsUnsigned }: StateKeys): PayloadC
 }
 
 /** Over the bytes as they travel. The state names its life, which is the run that its chain began with. */
-function sign(key: string, { data }: Payload, context: SerializationContext | undefined): Buffer {
+function sign(key: Buffer, { data }: Payload, context: SerializationContext | undefined): Buffer {
   const place = JSON.stringify(context?.workflowId ?? '');
   return createHmac('sha256', key)
     .update(`perdura-state ${place} `)

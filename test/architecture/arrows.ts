@@ -35,6 +35,7 @@ export const ARROWS: readonly Row[] = [
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   // Starts Perdura's programs that run apart; under test they are transpiled.
+  { place: 'platform/seal.ts', may: [], packages: ['node:crypto'] },
   { place: 'platform/processes.ts', may: ['platform/'], packages: ['node:fs', 'node:worker_threads', '@swc/core'] },
   {
     // Schemas of others: read and rewritten anywhere, compiled only in a thread.
@@ -74,7 +75,7 @@ export const ARROWS: readonly Row[] = [
   },
   { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   // Signs and checks payloads; only the types of the settings.
-  { place: 'extensions/state-codec.ts', may: ['conversation/'], mayTypes: ['config/'], packages: ['node:crypto', '@temporalio/common'] },
+  { place: 'extensions/state-codec.ts', may: ['conversation/', 'platform/'], mayTypes: ['config/'], packages: ['node:crypto', '@temporalio/common'] },
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',

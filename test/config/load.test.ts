@@ -120,8 +120,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GOOGLE_API_KEY',
     'PERDURA_WEBHOOK_URL',
     'PERDURA_WEBHOOK_SECRET',
-    'PERDURA_TENANT_KEY',
-    'PERDURA_STATE_KEY',
+    'PERDURA_SECRET',
   ]);
 });
 

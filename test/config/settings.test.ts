@@ -51,6 +51,7 @@ const WEB: Pick<Row, 'good' | 'bad' | 'write'> = {
   bad: ['a.example', 'ftp://a.example', 'https://', 'http:// x'],
   write: 'a URL that begins with http:// or https://',
 };
+const [K, L] = ['k'.repeat(32), 'l'.repeat(40)];
 const TOKEN: Pick<Row, 'good' | 'bad' | 'write'> = {
   good: [['t'.repeat(24), 't'.repeat(24)]],
   bad: ['t'.repeat(23), 't'.repeat(513), `${'t'.repeat(24)} x`],
@@ -228,11 +229,20 @@ const TABLE: Readonly<Record<string, Row>> = {
   },
   PERDURA_WEBHOOKS: { key: 'webhookFile', ...fileOf('hooks.json') },
   PERDURA_GATEWAY_TOKEN: { key: 'gatewayToken', ...TOKEN },
-  PERDURA_TENANT_KEY: { key: 'tenantKey', ...TOKEN },
   PERDURA_AUTH: { key: 'authFile', ...fileOf('auth.json') },
-  PERDURA_STATE_KEY: {
-    ...{ key: 'stateKeys', good: [[`${'k'.repeat(32)},unsigned`, { keys: ['k'.repeat(32)], acceptsUnsigned: true }]] },
-    ...{ bad: ['k'.repeat(31), 'k'.repeat(257), 'unsigned', `${'k'.repeat(32)},`], write: 'a secret of at least 32 characters' },
+  PERDURA_SECRET: {
+    ...{
+      key: 'secrets',
+      good: [
+        [`${K},unsigned`, { all: [K], ids: K, acceptsUnsigned: true }],
+        [`${L}, ${K},ids:${K}`, { all: [L, K], ids: K, acceptsUnsigned: false }],
+        [`${L},ids:${K}`, { all: [L], ids: K, acceptsUnsigned: false }],
+      ],
+    },
+    ...{
+      bad: ['k'.repeat(31), 'k'.repeat(257), 'unsigned', `${K},`, `${K},ids:short`, `ids:${K}`],
+      write: 'a secret of at least 32 characters',
+    },
   },
 };
 

@@ -28,7 +28,7 @@ const { client: unreached, reached } = unreachedClient();
 const { client: told } = fakeInstallation({ conversations: [{ id: ID, tenant: null, publicId: null, title: '', owner: 'user' }] });
 
 function gateway(client: PerduraClient, authenticate?: (token: string) => Promise<{ name: string; role: Role } | undefined>): GatewayApp {
-  const entrance = createEntrance({ token: TOKEN, secret: 'a-secret-that-only-tests-have', spent: spentInMemory() });
+  const entrance = createEntrance({ token: TOKEN, secrets: ['a-secret-that-only-tests-have'], spent: spentInMemory() });
   return createGateway({
     client,
     ...entrance,

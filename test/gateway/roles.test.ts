@@ -40,7 +40,7 @@ const { client: told, calls } = fakeInstallation({
 });
 const AGENT = { model: 'anthropic/small', models: ['anthropic/small', 'openai/small'], limits: { maxCostUsd: 5 } };
 
-const { browsers } = createEntrance({ secret: 'a-secret-that-only-tests-have', spent: spentInMemory() });
+const { browsers } = createEntrance({ secrets: ['a-secret-that-only-tests-have'], spent: spentInMemory() });
 
 function gateway(client: PerduraClient): GatewayApp {
   return createGateway({

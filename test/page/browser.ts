@@ -71,7 +71,7 @@ export async function startPage(options: WorldOptions = {}, serving: Partial<Ser
 
 /** A gateway and a browser before conversations that there are. */
 export async function standBefore(client: PerduraClient, options: Partial<ServeOptions> = {}): Promise<Stand> {
-  const entrance = createEntrance({ token: TOKEN, secret: TOKEN, spent: spentInMemory() });
+  const entrance = createEntrance({ token: TOKEN, secrets: [TOKEN], spent: spentInMemory() });
   const served = (port: number): Promise<ServedGateway> =>
     serveGateway({
       client,

@@ -2,7 +2,7 @@
 import type { InjectedSinks } from '@temporalio/worker';
 import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
-import type { StateKeys } from '../../src/config/settings.js';
+import type { Secrets } from '../../src/config/settings.js';
 import { engineOfThisFile } from './engine.js';
 import type { World } from './world.js';
 
@@ -36,7 +36,7 @@ export interface Replayed {
 export async function replayAll(
   { temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>,
   most = Infinity,
-  keys?: StateKeys,
+  keys?: Secrets,
 ): Promise<Replayed[]> {
   const { converterOf, hasBegun, Worker, workflowBundle } = await import('./temporal-worker.js');
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;

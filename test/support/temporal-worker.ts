@@ -15,7 +15,7 @@ import {
 import type { Activities } from '../../src/activities/index.js';
 import { withLock } from '../../src/cli/lock.js';
 import type { Replay } from '../../src/client.js';
-import type { StateKeys } from '../../src/config/settings.js';
+import type { Secrets } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
@@ -26,7 +26,7 @@ import type { Observe } from './world.js';
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
 
 /** As a worker with these keys reads and writes. */
-export function converterOf(keys: StateKeys | undefined): DataConverter {
+export function converterOf(keys: Secrets | undefined): DataConverter {
   return { payloadConverterPath: PAYLOAD_CONVERTER, ...(keys && { payloadCodecs: [createStateCodec(keys)] }) };
 }
 
@@ -70,7 +70,7 @@ export const connect = (address: string | undefined): Promise<NativeConnection> 
   return NativeConnection.connect({ address });
 };
 
-export async function replay(keys: StateKeys | undefined, ...histories: Parameters<Replay>): ReturnType<Replay> {
+export async function replay(keys: Secrets | undefined, ...histories: Parameters<Replay>): ReturnType<Replay> {
   return replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(keys) }, ...histories);
 }
 
@@ -78,9 +78,9 @@ export async function runWorker(
   connection: NativeConnection,
   taskQueue: string,
   activities: Activities,
-  { stateKeys, observe }: { readonly stateKeys?: StateKeys | undefined; readonly observe?: Observe | undefined },
+  { installation, observe }: { readonly installation?: Secrets | undefined; readonly observe?: Observe | undefined },
 ): Promise<() => Promise<void>> {
-  const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(stateKeys) };
+  const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(installation) };
   const made = workerOptions({ connection, namespace: 'default', taskQueue, activities });
   const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
   const sinks: InjectedSinks<{ conversation: ConversationListener }> = {

@@ -20,7 +20,7 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
   const describeAgent = async (name: string, tenant?: string) =>
     (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
-  const { browsers } = createEntrance({ secret: TENANT_KEY, spent: spentInMemory() });
+  const { browsers } = createEntrance({ secrets: [TENANT_KEY], spent: spentInMemory() });
   return createGateway({
     client,
     describeAgent,

@@ -27,7 +27,7 @@ import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import type { Tool } from '../../src/tools/tool.js';
-import type { StateKeys } from '../../src/config/settings.js';
+import type { Secrets } from '../../src/config/settings.js';
 import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/index.js';
 
 /** Of a conversation, by its workflow id. */
@@ -74,7 +74,7 @@ export interface WorldOptions extends MessagesApiOptions {
   /** Where events go, and how long a receiver has. */
   readonly webhooks?: { readonly endpoints: readonly WebhookEndpoint[] } & WebhookOptions;
   /** Signs what runs hand over. */
-  readonly stateKeys?: StateKeys;
+  readonly installation?: Secrets;
 }
 
 export interface World {
@@ -118,7 +118,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   // The worker's native part is loaded where there is a worker.
   const replay: Replay = async (id, histories) => {
     const { replay: again } = await import('./temporal-worker.js');
-    return again(options.stateKeys, id, histories);
+    return again(options.installation, id, histories);
   };
   const embedder = () => Promise.resolve(options.embedder);
   const { keptFileBytes } = options;

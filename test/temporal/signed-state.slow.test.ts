@@ -1,5 +1,5 @@
 /** With a key, a worker takes what a run was handed only from a run that a worker with the key has worked. */
-import type { StateKeys } from '../../src/config/settings.js';
+import type { Secrets } from '../../src/config/settings.js';
 import { failureOf, jsonPayload, outside, type Outside, type Payload } from '../support/outside.js';
 import { text } from '../support/provider-apis/reply.js';
 import { replayAll } from '../support/replays.js';
@@ -7,7 +7,8 @@ import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
-const KEYS = { keys: ['a-secret-of-the-workers-that-is-long'], acceptsUnsigned: false };
+const A_SECRET = 'a-secret-of-the-workers-that-is-long';
+const SECRETS: Secrets = { all: [A_SECRET], ids: A_SECRET, acceptsUnsigned: false };
 const AGENT = { limits: { handOver: { events: 20 } }, memory: { memoryWindow: 1_000 } };
 
 const stage = createStage();
@@ -17,7 +18,7 @@ let plain: World;
 let program: Outside;
 
 beforeAll(async () => {
-  world = await startWorld({ engine: 'temporal', answer: stage.answer, agent: AGENT, stateKeys: KEYS });
+  world = await startWorld({ engine: 'temporal', answer: stage.answer, agent: AGENT, installation: SECRETS });
   plain = await startWorld({ engine: 'temporal', answer: plainStage.answer, agent: AGENT });
   program = outside(world);
 });
@@ -52,9 +53,9 @@ const inLife = (payload: Payload, life: string): unknown => {
 test('runs hand over to the next as ever, and no history has the key', async () => {
   const { metadata } = await handed(world, stage);
   expect(metadata?.['perdura-seal']).toHaveLength(32);
-  for (const { problem, history } of await replayAll(world, Infinity, KEYS)) {
+  for (const { problem, history } of await replayAll(world, Infinity, SECRETS)) {
     expect(problem).toBeUndefined();
-    expect(JSON.stringify(history)).not.toContain(KEYS.keys[0]);
+    expect(JSON.stringify(history)).not.toContain(SECRETS.all[0]);
   }
 });
 
@@ -62,8 +63,8 @@ test('a planted state that looks like one of ours ends with a sentence, signed b
   const real = await handed(world, stage);
   const plants: readonly [words: string, payloadOf: (life: string) => Payload][] = [
     ['it is not signed', (life) => jsonPayload(inLife(real, life))],
-    ['its signature is not of a key', (life) => jsonPayload(inLife(real, life), real.metadata)],
-    ['its signature is not of a key', () => real],
+    ['its signature is not of a secret', (life) => jsonPayload(inLife(real, life), real.metadata)],
+    ['its signature is not of a secret', () => real],
     [
       'it is not signed',
       (life) => jsonPayload(inLife(real, life), { 'perdura-seal': Buffer.from(''), 'perdura-seal-problem': Buffer.from('') }),
@@ -86,16 +87,16 @@ test('without a key such a state is taken, and its run goes on when workers get 
   const id = plain.id();
   await outside(plain).continueAsRaw(id, 'conversation', (life) => jsonPayload(inLife(real, life)));
   expect(await outside(plain).query(id, 'status')).toMatchObject({ scope: 'of-somebody-else' });
-  expect(await problemsOf(plain, KEYS)).toEqual([]);
+  expect(await problemsOf(plain, SECRETS)).toEqual([]);
 });
 
 test('what was refused and what was signed replays without a key, and with another one', async () => {
   expect(await problemsOf(world, undefined)).toEqual([]);
-  expect(await problemsOf(world, { keys: ['another-secret-that-is-as-long-as-it'], acceptsUnsigned: false })).toEqual([]);
+  expect(await problemsOf(world, { ...SECRETS, all: ['another-secret-that-is-as-long-as-it'] })).toEqual([]);
 });
 
 /** Of replays by a worker with these keys; the run that planted something is no workflow of ours. */
-async function problemsOf(of: World, keys: StateKeys | undefined): Promise<string[]> {
+async function problemsOf(of: World, keys: Secrets | undefined): Promise<string[]> {
   const ours = (await replayAll(of, Infinity, keys)).filter(
     ({ history }) => history.events?.[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name !== 'theirs',
   );

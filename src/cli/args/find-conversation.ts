@@ -12,6 +12,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Config } from '../../config.js';
 import { CHILD_PATTERN, isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { keptToken } from '../../gateway/access/entrance.js';
+import { deriveKey } from '../../platform/seal.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
 
@@ -159,11 +160,18 @@ async function readScope(session: CommandSession, given: string): Promise<string
 // Names of tenants' conversations, as an operator types them: `acme/plan` is what the tenant acme calls `plan`. Temporal has it under a
 // hash with the key of the gateways (client/tenants/names.ts), so that the tenant reaches through a gateway what is begun here.
 
-type KeyAt = Pick<Config, 'cwd' | 'tenantKey'>;
+type SecretsAt = Pick<Config, 'cwd' | 'secrets'>;
+type Secrets = Pick<NonNullable<Config['secrets']>, 'all' | 'ids'>;
 
-/** Of this installation: `PERDURA_TENANT_KEY`, else the one in `.perdura/tenant-key`, which is made where there is none. */
-export async function readTenantKey({ cwd, tenantKey }: KeyAt): Promise<string> {
-  return tenantKey ?? (await keptToken(keyFile(cwd)));
+/** Of this installation: `PERDURA_SECRET`, else the one in `.perdura/secret`, which is made where there is none. */
+export async function readSecrets({ cwd, secrets }: SecretsAt): Promise<Secrets> {
+  if (secrets !== undefined) return secrets;
+  const made = await keptToken(secretFile(cwd));
+  return { all: [made], ids: made };
+}
+
+export function tenantKeyFrom({ ids }: Secrets): string {
+  return deriveKey(ids, 'tenant-ids').toString('base64url');
 }
 
 interface NewName {
@@ -176,9 +184,9 @@ interface NewName {
 }
 
 /** Of a conversation that begins. */
-export async function newName(config: KeyAt, tenant: string | undefined, wanted = `conv-${randomUUID()}`): Promise<NewName> {
+export async function newName(config: SecretsAt, tenant: string | undefined, wanted = `conv-${randomUUID()}`): Promise<NewName> {
   if (tenant === undefined) return { id: wanted, name: wanted };
-  const id = await toWorkflowId(tenant, wanted, await readTenantKey(config));
+  const id = await toWorkflowId(tenant, wanted, config);
   return { id, publicId: wanted, name: `${tenant}/${wanted}` };
 }
 
@@ -189,20 +197,24 @@ export function splitName(given: string): { readonly tenant: string; readonly pu
 }
 
 /** The id that Temporal has for `acme/plan`, or for a sub-agent of it; undefined for what is no such name. */
-export async function namedByTenant(config: KeyAt, given: string): Promise<string | undefined> {
+export async function namedByTenant(config: SecretsAt, given: string): Promise<string | undefined> {
   const parts = splitName(given);
   if (parts === undefined) return undefined;
-  if (config.tenantKey === undefined && !existsSync(keyFile(config.cwd))) {
-    const where = 'set PERDURA_TENANT_KEY to that of the gateways, or ask where `perdura serve` runs (.perdura/tenant-key)';
-    throw new CliError(`cannot look up ${JSON.stringify(given.slice(0, 120))}: there is no tenant key here; ${where}`, EXIT.usage);
+  if (config.secrets === undefined && !existsSync(secretFile(config.cwd))) {
+    const where = 'set PERDURA_SECRET to that of the gateways, or ask where `perdura serve` runs (.perdura/secret)';
+    throw new CliError(
+      `cannot look up ${JSON.stringify(given.slice(0, 120))}: there is no secret of the installation here; ${where}`,
+      EXIT.usage,
+    );
   }
-  return toWorkflowId(parts.tenant, parts.publicId, await readTenantKey(config));
+  return toWorkflowId(parts.tenant, parts.publicId, config);
 }
 
-async function toWorkflowId(tenant: string, publicId: string, key: string): Promise<string> {
+async function toWorkflowId(tenant: string, publicId: string, config: SecretsAt): Promise<string> {
   const given = JSON.stringify(tenant.slice(0, 80));
   if (!isTenant(tenant)) throw new CliError(`${given} is no tenant: it must match ${TENANT_PATTERN.source}`, EXIT.usage);
   const { createTenantIds } = await import('../../client/tenants/names.js');
+  const key = tenantKeyFrom(await readSecrets(config));
   try {
     return createTenantIds(tenant, key).toWorkflowId(publicId);
   } catch (error) {
@@ -210,6 +222,6 @@ async function toWorkflowId(tenant: string, publicId: string, key: string): Prom
   }
 }
 
-function keyFile(cwd: string): string {
-  return join(cwd, '.perdura', 'tenant-key');
+function secretFile(cwd: string): string {
+  return join(cwd, '.perdura', 'secret');
 }

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { agentNames, agentsFolder, AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { findingsHere } from '../doctor/doctor.js';
-import { readTenantKey } from '../args/find-conversation.js';
+import { readSecrets, tenantKeyFrom } from '../args/find-conversation.js';
 import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -57,7 +57,7 @@ export async function startGateway(
   const counts = await openCounts(config, log);
   const sharedCounts = counts?.shared;
   const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
-  const tenantKey = await readTenantKey(config);
+  const { tenantKey } = entrance;
   secrets.add([tenantKey, ...secretsInFolder(config.cwd)]);
   const probe = await openNamespace(temporal);
   let opened: Promise<Store> | undefined;
@@ -226,6 +226,7 @@ function shownServer(server: McpServer): {
 export interface OpenedEntrance extends Entrance {
   /** The one token that opens, where there is one, and where it is stored. */
   readonly token?: { readonly token: string; readonly from: 'PERDURA_GATEWAY_TOKEN' | 'file'; readonly where: string };
+  readonly tenantKey: string;
   /** What `PERDURA_AUTH` has named when this was opened. */
   readonly auth?: AuthFile;
 }
@@ -234,9 +235,6 @@ interface EntranceWanted {
   readonly sharedCounts?: SharedCounts;
   readonly log?: (line: string) => void;
 }
-
-/** Of all letters that `openssl rand -hex 32` prints, half. */
-const MIN_KEY = 32;
 
 /** Throws `CliError` where a setting cannot be used. */
 export async function openEntrance(config: Config, { sharedCounts, log = () => undefined }: EntranceWanted = {}): Promise<OpenedEntrance> {
@@ -247,17 +245,16 @@ export async function openEntrance(config: Config, { sharedCounts, log = () => u
   });
   if (auth !== undefined) await checkProvider(auth, variables);
   const token = await readToken(config);
-  // Beside PERDURA_AUTH the stored token opens nothing: it only seals what this machine's gateways give away.
-  const secret = sessionKey(auth, variables) ?? token?.token ?? (await keptToken(tokenFile(config)));
+  const secrets = await readSecrets(config);
   const entrance = createEntrance({
-    secret,
+    secrets: secrets.all,
     variables,
     spent: sharedCounts ? recordSpentInRedis(sharedCounts, log) : recordSpentInFolder(join(config.cwd, '.perdura', 'spent'), log),
     log,
     ...(token !== undefined && { token: token.token }),
     ...(source !== undefined && { auth: source }),
   });
-  return { ...entrance, ...(token !== undefined && { token }), ...(auth !== undefined && { auth }) };
+  return { ...entrance, tenantKey: tenantKeyFrom(secrets), ...(token !== undefined && { token }), ...(auth !== undefined && { auth }) };
 }
 
 async function readToken(config: Config): Promise<OpenedEntrance['token']> {
@@ -271,15 +268,6 @@ async function readToken(config: Config): Promise<OpenedEntrance['token']> {
 
 function tokenFile({ cwd }: Config): string {
   return join(cwd, '.perdura', 'token');
-}
-
-function sessionKey(auth: AuthFile | undefined, variables: Readonly<Record<string, string | undefined>>): string | undefined {
-  const name = auth?.session.keyEnv;
-  if (name === undefined) return undefined;
-  const key = variables[name] ?? '';
-  if (key.length >= MIN_KEY) return key;
-  const message = `${name}, which session.keyEnv of PERDURA_AUTH names, must have ${MIN_KEY} characters or more: \`openssl rand -hex 32\` prints some`;
-  throw new CliError(message, EXIT.usage);
 }
 
 /** Checks at the start what a user's first request would find missing. */

@@ -44,14 +44,14 @@ interface ReplayedRuns {
   readonly problems: readonly string[];
 }
 
-export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'stateKeys'>): Promise<ReplayedRuns> {
+export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'secrets'>): Promise<ReplayedRuns> {
   const { histories, complete } = await client.runs(id);
   const { runs, problems } = await createReplay(config)(id, histories);
   return { runs: runs.filter((run) => run !== undefined), complete, problems };
 }
 
 /** By the folder's code, as its worker runs it. Loads the SDK's core when it is called: commands that replay nothing pay nothing. */
-function createReplay(config: Pick<Config, 'cwd' | 'stateKeys'>): Replay {
+function createReplay(config: Pick<Config, 'cwd' | 'secrets'>): Replay {
   return async (workflowId, histories) => {
     const [{ replayHere }, { installTelemetry }, { loadUserConfig }, { workflowCodeOf }] = await Promise.all([
       import('../../heal/replay-here.js'),

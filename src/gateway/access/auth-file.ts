@@ -73,8 +73,6 @@ const oidc = z.strictObject({
 const MAX_SESSION_HOURS = 480;
 
 const session = z.strictObject({
-  /** The environment variable whose value seals cookies: all gateways need the same. */
-  keyEnv: variable.optional(),
   hours: z.number().positive().max(MAX_SESSION_HOURS, `at most ${MAX_SESSION_HOURS}, which are 20 days`).default(12),
 });
 

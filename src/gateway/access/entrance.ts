@@ -9,9 +9,10 @@ import { z } from 'zod';
 import { hashOf, idOf, isExpired, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
 import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Principal } from './principal.js';
-import { createSeal, type Seal, createSignIn, type SignIn } from './sign-in.js';
+import { createSignIn, type SignIn } from './sign-in.js';
 import type { GivenAway, SpentRecord } from './spent.js';
 import { errorCode } from '../../platform/errors.js';
+import { createSeal, type Seal } from '../../platform/seal.js';
 
 /** How browsers come in. What needs the record of used codes and sign-outs throws what HTTP answers with 503, while that is away. */
 export interface Browsers {
@@ -47,8 +48,8 @@ export interface EntranceOptions {
   /** The one token that opens, with all rights; absent: only what `auth` has opens. */
   readonly token?: string;
   readonly auth?: AuthSource;
-  /** Seals cookies and codes. The same in all gateways of one installation. */
-  readonly secret: string;
+  /** Of the installation: keys that seal cookies and codes come from the first, and what another has sealed opens too. */
+  readonly secrets: readonly [string, ...string[]];
   /** Environment variables, for secrets that the file names. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
   /** Codes that were used and sessions that were signed out. The same in all gateways of one installation. */
@@ -79,13 +80,13 @@ const sessionSchema = z.strictObject({
 type SessionContent = z.output<typeof sessionSchema>;
 
 /** Who may come in: by one token, by tokens and identity providers of an auth file, and by the cookies of browsers. */
-export function createEntrance({ token, auth, secret, variables = {}, spent, log = () => undefined }: EntranceOptions): Entrance {
+export function createEntrance({ token, auth, secrets, variables = {}, spent, log = () => undefined }: EntranceOptions): Entrance {
   const file = (): Promise<AuthFile> => auth?.current() ?? Promise.resolve(NO_FILE);
   const ownHash = token === undefined ? undefined : hashOf(token);
-  const codes = createSeal(secret, 'code');
-  const sessions = createSeal(secret, 'session');
+  const codes = createSeal(secrets, 'gateway-code');
+  const sessions = createSeal(secrets, 'gateway-session');
   const findVerifier = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
-  const findSignIn = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
+  const findSignIn = remembered((all: AuthFile) => signInFrom(all, createSeal(secrets, 'gateway-sign-in'), variables, log));
 
   const byHash = async (hash: string): Promise<Principal | undefined> => {
     // Hashes are compared: the duration reveals nothing of a token.

@@ -2,10 +2,10 @@
  * Signing in at an identity provider: OAuth's code flow with PKCE, as OpenID Connect has it. What must be known when the person comes back
  * goes along sealed in a cookie that ends after ten minutes, so that any gateway can take the answer.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { ClientAuth, Configuration } from 'openid-client' with { 'resolution-mode': 'import' };
 import { z } from 'zod';
 import { GatewayError } from '../core/errors.js';
+import type { Seal } from '../../platform/seal.js';
 import type { JwtSettings, OidcSettings } from './auth-file.js';
 import type { Principal } from './principal.js';
 import { discover, loadOpenidClient, principalOfClaims, describeReason, unreachable } from './provider.js';
@@ -122,47 +122,4 @@ async function describe(issuer: string, clientId: string, clientSecret: string |
 function isAway(error: unknown): boolean {
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
   return error instanceof TypeError || name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM';
-}
-
-/**
- * Values that a gateway hands out and gets back: sealed, so that only the gateways of one installation can have made them, and with an
- * expiry. Each use has a separate key, so that a value for one use opens nothing else.
- */
-export interface Seal {
-  /** Makes a text of visible characters, which a cookie and a URL can carry. */
-  close(content: object, seconds: number): string;
-  /** Undefined where it was not made here, or has ended. `until`: when it ends, in epoch milliseconds. */
-  open(sealed: string): { readonly content: unknown; readonly until: number } | undefined;
-}
-
-const CIPHER = 'aes-256-gcm';
-const IV_BYTES = 12;
-const TAG_BYTES = 16;
-const MAX_SEALED = 4_000;
-
-export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in'): Seal {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', `perdura gateway ${use} v1`, 32));
-  return {
-    close(content, seconds) {
-      const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv(CIPHER, key, iv);
-      const text = JSON.stringify({ content, until: Date.now() + seconds * 1_000 });
-      const closed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([iv, cipher.getAuthTag(), closed]).toString('base64url');
-    },
-    open(sealed) {
-      if (!/^[\w-]+$/.test(sealed) || sealed.length > MAX_SEALED) return undefined;
-      const bytes = Buffer.from(sealed, 'base64url');
-      if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;
-      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
-      decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      try {
-        const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
-        const { content, until } = JSON.parse(text) as { readonly content: unknown; readonly until: number };
-        return until > Date.now() ? { content, until } : undefined;
-      } catch {
-        return undefined;
-      }
-    },
-  };
 }

@@ -103,7 +103,7 @@ test('a name of a tenant that is none, or without the key, is refused in words',
   expect(await perdura(['show', 'Acme/plan'])).toMatchObject({ code: 2, stderr: expect.stringContaining('"Acme" is no tenant') });
   expect(await perdura(['show', 'acme/../x'])).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be a conversation') });
   const elsewhere = await runPerdura({ dir: join(world.dir, 'workspace'), taskQueue: world.taskQueue }, ['show', 'acme/plan']);
-  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('set PERDURA_TENANT_KEY') });
+  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('set PERDURA_SECRET') });
 });
 
 test('an operator of no tenant asks for one with ?tenant=, and nobody else may', async () => {

@@ -67,7 +67,7 @@ describe('a file that changes', () => {
         (line) => logged.push(line),
         () => now,
       ),
-      secret: 'a-secret-of-tests',
+      secrets: ['a-secret-of-tests'],
       spent: spentInMemory(),
     });
   beforeEach(() => logged.splice(0));
@@ -105,7 +105,7 @@ describe('a file that changes', () => {
     const own = 'pk_own-own-own-own-own-own-own';
     expect(await open().authenticate(own)).toBeUndefined();
     const auth = watchAuthFile(path, () => undefined);
-    const both = createEntrance({ auth, token: own, secret: own, spent: spentInMemory() });
+    const both = createEntrance({ auth, token: own, secrets: [own], spent: spentInMemory() });
     expect(await both.authenticate(own)).toMatchObject({ role: 'admin' });
     expect(await both.authenticate(ACME)).toMatchObject({ role: 'user' });
   });

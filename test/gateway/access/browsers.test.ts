@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createGateway } from '../../../src/gateway/app.js';
 import { hashOf, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance, type Entrance } from '../../../src/gateway/access/entrance.js';
-import { createSeal } from '../../../src/gateway/access/sign-in.js';
+import { createSeal } from '../../../src/platform/seal.js';
 import { recordSpentInFolder, type SpentRecord } from '../../../src/gateway/access/spent.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { TENANT_KEY } from '../../support/tenants.js';
@@ -33,7 +33,7 @@ function stand({ token = TOKEN, file, spent = recordSpentInFolder(join(dir, 'spe
   const entrance = createEntrance({
     ...(file === undefined ? {} : { auth: watchAuthFile(file, log) }),
     token,
-    secret: TOKEN,
+    secrets: [TOKEN],
     spent,
     log,
   });
@@ -104,7 +104,7 @@ test('a code opens once, of all gateways of a machine at once in one, never agai
 test('what was sealed for something else, by another key, or changed, opens nothing', async () => {
   const cookie = (await signedIn()).slice('perdura='.length);
   const sealed = await newCode();
-  const foreign = createEntrance({ token: TOKEN, secret: 'another-secret', spent: recordSpentInFolder(join(dir, 'spent')) });
+  const foreign = createEntrance({ token: TOKEN, secrets: ['another-secret'], spent: recordSpentInFolder(join(dir, 'spent')) });
   const flipped = `${sealed.slice(0, -4)}${sealed.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
   for (const wrong of [cookie, await newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN])
     expect((await code(wrong)).status).toBe(401);
@@ -113,17 +113,17 @@ test('what was sealed for something else, by another key, or changed, opens noth
     TOKEN,
     '',
     cookie.slice(0, -1),
-    createSeal('another', 'session').close({ sid: 'x', by: { token: 'x' } }, 60),
+    createSeal(['another'], 'gateway-session').close({ sid: 'x', by: { token: 'x' } }, 60),
   ]) {
     expect((await me({ cookie: `perdura=${wrong}` })).status).toBe(401);
   }
 });
 
 test('a code is no cookie and a cookie is no code, whatever stands in them', () => {
-  const uses = ['code', 'session', 'sign-in'] as const;
+  const uses = ['gateway-code', 'gateway-session', 'gateway-sign-in', 'state', 'tenant-ids'] as const;
   for (const use of uses) {
-    const sealed = createSeal(TOKEN, use).close({ some: 'thing' }, 60);
-    expect(uses.filter((other) => createSeal(TOKEN, other).open(sealed) !== undefined)).toEqual([use]);
+    const sealed = createSeal([TOKEN], use).close({ some: 'thing' }, 60);
+    expect(uses.filter((other) => createSeal([TOKEN], other).open(sealed) !== undefined)).toEqual([use]);
   }
 });
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await allow([KEPT, ...names.map(tokenOf)]);
   const entrance = createEntrance({
     auth: watchAuthFile(join(world.dir, 'auth.json'), () => undefined),
-    ...{ secret: TENANT_KEY, spent: spentInMemory() },
+    ...{ secrets: [TENANT_KEY] as const, spent: spentInMemory() },
   });
   const authenticate: typeof entrance.authenticate = (token) => {
     looks += 1;

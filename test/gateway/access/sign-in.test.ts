@@ -49,7 +49,7 @@ function serve(more: object = {}): Promise<ServedGateway> {
   const log = (line: string): void => void logged.push(line);
   const entrance = createEntrance({
     auth: watchAuthFile(file, log),
-    secret: 'the-same-in-both-gateways',
+    secrets: ['the-same-in-both-gateways'],
     variables: { SECRET: 'of-the-client' },
     spent,
     log,
