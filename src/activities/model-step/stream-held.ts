@@ -83,6 +83,7 @@ function createCutter(stopAt: readonly string[], onText: (text: string) => void)
 
 /** How many characters at the end of a text are the beginning of another. */
 function beginningAtEnd(text: string, whole: string): number {
-  for (let length = Math.min(text.length, whole.length - 1); length > 0; length -= 1) if (text.endsWith(whole.slice(0, length))) return length;
+  for (let length = Math.min(text.length, whole.length - 1); length > 0; length -= 1)
+    if (text.endsWith(whole.slice(0, length))) return length;
   return 0;
 }
