@@ -118,8 +118,12 @@ export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'messages' 
 
 function put({ role, text, joined: words, calls = [], media }: SuppliedMessage, more: SuppliedMessage): SuppliedMessage {
   const all = [...calls, ...(more.calls ?? [])];
-  const files = joinMedia(media, more.media);
-  return { role, text: joinTexts([text, more.text]), media: files, ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
+  return {
+    ...{ role, text: joinTexts([text, more.text]) },
+    ...((media ?? more.media) && { media: joinMedia(media, more.media) }),
+    ...(words && { joined: words }),
+    ...(all.length > 0 && { calls: all }),
+  };
 }
 
 function joinLast(turns: SuppliedMessage[], words: readonly string[], media: Media): void {
