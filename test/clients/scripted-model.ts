@@ -19,7 +19,7 @@ const PREFIX = 'client__';
 export function scriptedReply(request: ApiRequest): Reply {
   const said = lastWords(request);
   const results = latestResults(request);
-  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any') return callTools(...forced(request, said));
+  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any') return callTools(...forced(request, said, results.length > 0));
   const calls = results.length > 0 ? [] : callsIn(said);
   if (calls.length > 0) return callTools(...calls);
   const words = /^say (.*)$/m.exec(said)?.[1];
@@ -45,10 +45,11 @@ function callsIn(said: string): readonly ToolCall[] {
   }));
 }
 
-function forced({ tools = [] }: ApiRequest, said: string): readonly ToolCall[] {
-  const wanted = callsIn(said).filter(({ name }) => tools.some((tool) => tool.name === name));
+/** Once there are results, the last tool: loops of agents offer that of their answer behind the others. */
+function forced({ tools = [] }: ApiRequest, said: string, hasResults: boolean): readonly ToolCall[] {
+  const wanted = hasResults ? [] : callsIn(said).filter(({ name }) => tools.some((tool) => tool.name === name));
   if (wanted.length > 0) return wanted;
-  const [tool] = tools;
+  const tool = hasResults ? tools.at(-1) : tools[0];
   return tool ? [{ name: tool.name, input: sample(tool.input_schema, tool.input_schema) }] : [];
 }
 
