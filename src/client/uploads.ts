@@ -12,6 +12,8 @@
 import { createHash } from 'node:crypto';
 import { detectBinaryType, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE, detectFileType } from '../records/file-type.js';
 import type { MediaSource } from '../records/message.js';
+import type { Message } from '../conversation/protocol/contract.js';
+import type { Decision } from '../conversation/protocol/human-input.js';
 import type { ConversationKey, Store, Upload, UploadOwner, UploadUse } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
@@ -287,6 +289,8 @@ export interface AttachClient {
   attach(id: string, file: Uint8Array): Promise<MediaSource & { readonly ref: string }>;
   /** @internal Counts what a message to the conversation brings itself, as base64, among what it keeps. Fails with `too-large`. */
   countFile(id: string, base64: string): Promise<void>;
+  /** @internal Keeps what a result of a client's tool brings for the rest of its turn (`Decision.wishes`). */
+  keepWishes(id: string, wishes: Pick<Message, 'tools' | 'output'>): Promise<NonNullable<Decision['wishes']>>;
 }
 
 export interface AttachAccess extends FilesQuota {
@@ -309,6 +313,12 @@ export function createAttach({ store, keyOf, keptBytes }: AttachAccess): AttachC
 
     async countFile(id, base64) {
       await countKept(await store(), await keyOf(id), base64, { keptBytes });
+    },
+
+    async keepWishes(id, { tools, output }) {
+      const [{ bodies }, key] = await Promise.all([store(), keyOf(id)]);
+      const keep = async (value: unknown): Promise<string> => (await bodies.put(key, JSON.stringify(value))).ref;
+      return { ...(tools && { toolsRef: await keep(tools) }), ...(output && { outputRef: await keep(output) }) };
     },
   };
 }

@@ -31,6 +31,10 @@ export interface ModelRequest {
   readonly answerSchema?: AnswerSchema;
   /** One of `tools` must be called. No wish: a provider that cannot hold its model to it gets no such request (`Model.takesMustCall`). */
   readonly mustCall?: true;
+  /** A wish: at most one tool is called in the answer. */
+  readonly oneCall?: true;
+  /** A wish: the answer ends before the first of these texts. */
+  readonly stopAt?: readonly string[];
 }
 
 /** A piece of an answer, as it arrives. A new attempt starts over: readers learn that from the feed, not here. */

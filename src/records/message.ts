@@ -43,6 +43,15 @@ export interface MessageContent extends Media {
   /** Values that tools see and the model never does. */
   readonly context?: JsonObject;
   readonly tools?: readonly ClientTool[];
+  readonly stop?: Stop;
+}
+
+/** Where each answer of a turn's model ends at the latest. */
+export interface Stop {
+  /** Before the first of these texts. */
+  readonly at?: readonly string[];
+  /** Tokens. */
+  readonly tokens?: number;
 }
 
 /** What a chunk's type looks like (seed 004). */
@@ -200,8 +209,8 @@ export function pickMedia(carrier: Media): Media {
 
 /** Of what carries a message: its content alone. */
 export function pickContent(carrier: Partial<MessageContent>): MessageContent {
-  const { text = '', output, context, tools } = carrier;
-  return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
+  const { text = '', output, context, tools, stop } = carrier;
+  return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }), ...(stop && { stop }) };
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
@@ -247,6 +256,8 @@ export interface ClientTool {
   readonly inputSchema: JsonObject;
   /** The turn begins with a call of this one, or of another that has it too. */
   readonly mustCall?: true;
+  /** An answer has at most one call of those that have it. */
+  readonly single?: true;
 }
 
 // One entry from what produced it: the same when it is first written, and when it is rebuilt from history.

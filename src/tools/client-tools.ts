@@ -3,7 +3,7 @@
  * trusted with no more than what they answer.
  */
 import type { ClientTool, JsonObject } from '../records/message.js';
-import { toPrefixed } from '../conversation/protocol/message.js';
+import { readClientTools, toPrefixed } from '../conversation/protocol/message.js';
 import { truncate } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
 import { schemaCheck } from '../platform/json-schema/check.js';
@@ -23,18 +23,26 @@ export function clientToolsRefusal(tools: readonly ClientTool[]): string | undef
   return undefined;
 }
 
-/** `json`: as they lie in the store. Undefined: there are none, or the store has lost them. One that no provider takes is left out. */
-export function clientTools(json: string | undefined): readonly Tool[] {
-  if (json === undefined) return [];
-  return (JSON.parse(json) as readonly ClientTool[]).flatMap((tool) => {
+/** `json`: as they lie in the store. Undefined: there are none, or the store has lost them. A reference to anything else brings none. */
+export function parseClientTools(json: string | undefined): readonly ClientTool[] {
+  try {
+    const read = readClientTools(JSON.parse(json ?? '[]'));
+    return read.ok ? read.value : [];
+  } catch {
+    return [];
+  }
+}
+
+/** One that no provider takes is left out. */
+export function toTools(tools: readonly ClientTool[]): readonly Tool[] {
+  return tools.flatMap((tool) => {
     const inputSchema = readSchema(tool.inputSchema);
     return typeof inputSchema === 'string' || strangeArgument(inputSchema) !== undefined ? [] : [toTool(tool, inputSchema)];
   });
 }
 
 /** Names of those of which one must be called before anything else; empty: the model may answer as it likes. */
-export function toBeCalled(json: string | undefined): ReadonlySet<string> {
-  const tools = json === undefined ? [] : (JSON.parse(json) as readonly ClientTool[]);
+export function toBeCalled(tools: readonly ClientTool[]): ReadonlySet<string> {
   return new Set(tools.flatMap(({ name, mustCall }) => (mustCall ? [toPrefixed(name)] : [])));
 }
 

@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { saidIn, answerTo } from '../support/echo-model.js';
+import { saidIn } from '../support/echo-model.js';
 import { startMessagesApi } from '../support/provider-apis/messages-api.js';
 import { gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import { dieWithUs } from '../support/reaper.js';
 import { startRedis } from '../support/redis-server.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { PRODUCT, startWorkerProcess, type WorkerProcess } from '../support/worker-process.js';
+import { scriptedReply } from './scripted-model.js';
 import { ONE_BREATH, SPOKEN, type ClientPlace } from './suite.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -50,7 +51,7 @@ async function build(cacheDir: string, ends: (() => unknown)[], close: () => Pro
   const api = await startMessagesApi({
     answer: (request) => {
       const said = saidIn(request).at(-1) ?? '';
-      return said.includes(ONE_BREATH) ? spoken() : { ...text(answerTo(said)), chunks: 4 };
+      return said.includes(ONE_BREATH) ? spoken() : scriptedReply(request);
     },
   });
   ends.push(() => api.close());

@@ -1,4 +1,4 @@
-/** Clients of PyPI, in a virtual environment that is made once for these versions. */
+/** Clients of PyPI, each in a virtual environment that is made once for its versions: together they would hold each other back. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -11,19 +11,24 @@ import { runProgram } from './run-program.js';
 import { MissingProgram, SPOKEN, type ClientPlace, type Outcome, type Suite } from './suite.js';
 
 const OPENAI = 'openai==3.57.0';
-const ANTHROPIC = 'anthropic==2.13.0';
+const ANTHROPIC = 'anthropic==2.14.0';
 const PROGRAMS = join(__dirname, 'python');
 
 export const PYTHON_SUITES: readonly Suite[] = [
   suite('Chat Completions', OPENAI, 'chat_completions.py'),
   suite('Responses', OPENAI, 'responses.py'),
   suite('Messages', ANTHROPIC, 'messages.py'),
+  suite('LangChain', 'langchain==1.5.2', 'langchain_models.py', ['langchain-openai==1.7.4', 'langchain-anthropic==1.7.10']),
+  suite('pydantic-ai', 'pydantic-ai-slim==2.68.0', 'pydantic_ai_agents.py', [OPENAI, ANTHROPIC]),
+  suite('instructor', 'instructor==1.17.0', 'instructor_modes.py', ['openai==3.3.0', ANTHROPIC]),
+  suite('LlamaIndex', 'llama-index-llms-openai==0.8.3', 'llama_index_llm.py', ['llama-index-core==0.14.25', 'openai==2.54.0']),
+  suite('OpenAI Agents', 'openai-agents==0.24.0', 'openai_agents.py', [OPENAI]),
   { name: 'Responses, worker killed', client: onPypi(OPENAI), run: whileKilled },
   { name: 'docs', client: onPypi(OPENAI), run: programsOfDocs },
 ];
 
-function suite(name: string, pin: string, file: string): Suite {
-  return { name, client: onPypi(pin), run: async (place) => outcomesOf(await python(place, file)) };
+function suite(name: string, pin: string, file: string, beside: readonly string[] = []): Suite {
+  return { name, client: onPypi(pin), run: async (place) => outcomesOf(await python(place, file, [pin, ...beside])) };
 }
 
 function onPypi(pin: string): string {
@@ -31,7 +36,7 @@ function onPypi(pin: string): string {
 }
 
 async function whileKilled(place: ClientPlace): Promise<readonly Outcome[]> {
-  const { code, stdout, stderr } = await place.killedMeanwhile(() => python(place, 'worker_killed.py'));
+  const { code, stdout, stderr } = await place.killedMeanwhile(() => python(place, 'worker_killed.py', [OPENAI]));
   const isRight = code === 0 && stdout === `${SPOKEN}\n`;
   const check = 'kill -9 of the worker in mid-stream: the whole answer, once';
   return [isRight ? { check, result: 'passed' } : { check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) }];
@@ -40,7 +45,7 @@ async function whileKilled(place: ClientPlace): Promise<readonly Outcome[]> {
 /** Where a reader of docs/how-to/from-a-program.md is: in the folder of the gateway, with its token. Only the address is another one. */
 async function programsOfDocs(place: ClientPlace): Promise<readonly Outcome[]> {
   const page = await readFile(join(PRODUCT, 'docs', 'how-to', 'from-a-program.md'), 'utf8');
-  const program = await environment(place.cacheDir);
+  const program = await environment(place.cacheDir, [OPENAI]);
   const cwd = await mkdtemp(join(tmpdir(), 'perdura-docs-'));
   try {
     await mkdir(join(cwd, '.perdura'));
@@ -59,9 +64,9 @@ async function programsOfDocs(place: ClientPlace): Promise<readonly Outcome[]> {
   }
 }
 
-async function python(place: ClientPlace, file: string) {
+async function python(place: ClientPlace, file: string, pins: readonly string[]) {
   const env = { PERDURA_URL: place.url, PERDURA_TOKEN: place.token, PYTHONDONTWRITEBYTECODE: '1' };
-  return runProgram(await environment(place.cacheDir), [join(PROGRAMS, file)], { env });
+  return runProgram(await environment(place.cacheDir, pins), [join(PROGRAMS, file)], { env, timeoutMs: 600_000 });
 }
 
 /** A line of JSON for each check (python/checks.py); a program that ends badly has failed too. */
@@ -75,8 +80,7 @@ function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: str
 }
 
 /** The python of the environment. */
-async function environment(cacheDir: string): Promise<string> {
-  const pins = [OPENAI, ANTHROPIC];
+async function environment(cacheDir: string, pins: readonly string[]): Promise<string> {
   const dir = join(cacheDir, `python-${createHash('sha256').update(pins.join()).digest('hex').slice(0, 12)}`);
   const program = join(dir, 'bin', 'python');
   if (existsSync(join(dir, 'ready'))) return program;

@@ -245,7 +245,6 @@ describe('chat completions', () => {
     ['a choice among some', { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } } }, 'tool_choice'],
     ['a choice of what is not there', { tool_choice: { type: 'function', function: { name: 'other' } } }, 'tool_choice'],
     ['a choice of nothing', { tool_choice: 'required', tools: [] }, 'tool_choice'],
-    ['one call at a time', { parallel_tool_calls: false }, 'parallel_tool_calls'],
     ['a tool of another type', { tools: [{ type: 'custom', custom: { name: 'x' } }] }, 'tools.0.type'],
     ['a bad name', { tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools'],
     [
@@ -267,10 +266,6 @@ describe('chat completions', () => {
     const one = await chat(first, 0, { ...more, tools: [chatTool, other] });
     const [asked] = requests;
     expect([asked?.tool_choice, asked?.tools?.map(({ name }) => name)]).toEqual([{ type: 'any' }, offered]);
-    await expect(chat([...first, ...answered(one)], 0, { ...more, tools: [chatTool, other] })).rejects.toMatchObject({
-      status: 400,
-      param: 'tool_choice',
-    });
     const two = await chat([...first, ...answered(one)], 0, { tools: [chatTool, other] });
     expect(two.choices[0]?.message.content).toMatch(/^So: rain in Oslo/);
     expect(requests.at(-1)?.tool_choice).toBeUndefined();
@@ -486,7 +481,6 @@ describe('messages', () => {
 
   test.each<[string, object]>([
     ['a choice of what is not there', { tool_choice: { type: 'tool', name: 'other' } }],
-    ['one call at a time', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
     ['a tool of the provider', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
   ])('%s is refused', async (_, more) => {
     const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'refused' }];

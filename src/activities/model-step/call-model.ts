@@ -39,6 +39,7 @@ import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { planCalls } from './plan-calls.js';
+import { streamHeld } from './stream-held.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
 import { askWithoutRefused, type Answered } from './refused-input.js';
@@ -152,7 +153,7 @@ async function ask(
       isLastAttempt: activity.info.attempt >= ATTEMPTS,
       doubtsReason,
     },
-    ask: async (one) => toRefused(await caller.stream(one, options), doubtsReason),
+    ask: async (one) => toRefused(await streamHeld(caller, one, options), doubtsReason),
     onFailed: noteFailed,
     async onRefused(words) {
       log.warn('the provider refuses input, which is left out from now on', {

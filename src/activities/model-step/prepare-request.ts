@@ -13,7 +13,7 @@ import { describeDocument } from '../../models/shown.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
-import { clientTools, toBeCalled } from '../../tools/client-tools.js';
+import { parseClientTools, toBeCalled, toTools } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
 import {
   leavesBase,
@@ -84,7 +84,7 @@ export async function prepareRequest(
   // Both may fail before they are awaited.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, input, citing);
-  const [agent, messages, before, memory, output, brought, counter] = await Promise.all([
+  const [agent, messages, before, memory, output, broughtJson, counter] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, { ref: base, forgotten: input.memory.forgotten }, loading),
@@ -95,15 +95,17 @@ export async function prepareRequest(
     tokenCounterFor(input.model, input.tokenRatio),
   ]);
   const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
+  const brought = parseClientTools(broughtJson);
   await refuseUnusable(schema, brought);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
   const [{ offered: agentTools }, window] = await Promise.all([
     findTools(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
     findContextWindow(dependencies.models, config, { model: input.model }),
   ]);
-  const all = [...agentTools, ...clientTools(brought)];
+  const all = [...agentTools, ...toTools(brought)];
   // A provider can force a call of any offered tool, not of certain ones, so only the wanted tools are offered.
-  const wanted = input.firstToolCall === 1 ? toBeCalled(brought) : new Set<string>();
+  const isFirstSince = input.firstToolCall === (input.callsBefore ?? 0) + 1;
+  const wanted = isFirstSince ? toBeCalled(brought) : new Set<string>();
   const forced = all.filter(({ name }) => wanted.has(name));
   const offered = forced.length > 0 ? forced : all;
   const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
@@ -117,6 +119,8 @@ export async function prepareRequest(
     const request: ModelRequest = {
       ...whole.request,
       ...(forced.length > 0 && { mustCall: true }),
+      ...(brought.some(({ single }) => single) && { oneCall: true }),
+      ...(input.stop?.at && { stopAt: input.stop.at }),
       ...(window && { contextWindow: window.tokens }),
     };
     if (counter.by !== 'estimate') return { ...whole, request };
@@ -142,8 +146,7 @@ function estimatePrompt({ system, tools, messages }: ModelRequest): EstimatedPro
 }
 
 /** Before anything is paid: entrances refuse such a message, but a signal of another program's client reaches no entrance. */
-async function refuseUnusable(output: JsonObject | undefined, brought: string | undefined): Promise<void> {
-  const tools = brought === undefined ? [] : (JSON.parse(brought) as readonly ClientTool[]);
+async function refuseUnusable(output: JsonObject | undefined, tools: readonly ClientTool[]): Promise<void> {
   const refusal = await messageSchemaRefusal({ ...(output && { output }), tools });
   if (refusal !== undefined) throw ApplicationFailure.nonRetryable(refusal, 'output-schema');
 }
@@ -187,7 +190,7 @@ function assemble(
   return {
     request: {
       model,
-      maxTokens: config.maxTokens,
+      maxTokens: Math.min(config.maxTokens, input.stop?.tokens ?? Infinity),
       system,
       tools: described,
       messages,

@@ -173,7 +173,7 @@ export function queuedCount(queue: readonly QueueItem[]): number {
 }
 
 function isSpillable(item: QueuedMessage): boolean {
-  const hasMore = item.outputRef !== undefined || item.contextRef !== undefined || item.toolsRef !== undefined;
+  const hasMore = item.outputRef !== undefined || item.contextRef !== undefined || item.toolsRef !== undefined || item.stop !== undefined;
   return item.recorded && !hasMore && item.turn !== 0 && item.stopped !== true;
 }
 

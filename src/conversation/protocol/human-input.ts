@@ -67,6 +67,8 @@ const approvalSchema = part({
 /** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
 export interface Approval extends v.InferOutput<typeof approvalSchema> {}
 
+const reference = v.optional(shortText(MAX_TEXT));
+
 const decisionSchema: v.GenericSchema<unknown, Decision> = v.pipe(
   strict({
     callId,
@@ -78,6 +80,7 @@ const decisionSchema: v.GenericSchema<unknown, Decision> = v.pipe(
     always: flag,
     output: v.optional(v.pipe(json, bytes<JsonValue>(LIMITS.clientResultBytes, '; answer with what matters of it'))),
     isError: flag,
+    wishes: v.optional(part({ toolsRef: reference, outputRef: reference })),
   }),
   v.check(
     ({ always, decision, input }) => !always || (decision === 'approve' && input === undefined),
@@ -102,6 +105,8 @@ export interface Decision {
   /** With `approve`, of a tool of the client: what it has answered, and whether that is an error. */
   readonly output?: JsonValue;
   readonly isError?: true;
+  /** With `output`: where that lies which the rest of the turn has in place of what its message has brought. */
+  readonly wishes?: { readonly toolsRef?: string | undefined; readonly outputRef?: string | undefined };
 }
 
 /** A receipt for a decision. */

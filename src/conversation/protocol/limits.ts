@@ -31,6 +31,9 @@ export const LIMITS = {
   tools: 64,
   toolsBytes: 64 * 1024,
   clientResultBytes: 128 * 1024,
+  /** Texts at which an answer ends, and UTF-16 units of each. */
+  stops: 32,
+  stopLength: 200,
   noteBytes: 16 * 1024,
   editedBytes: 64 * 1024,
   /** Of a sub-agent's task and of its report. */

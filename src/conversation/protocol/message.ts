@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { LIMITS } from './limits.js';
 import {
   bytes,
+  count,
   is,
   json,
   like,
@@ -29,6 +30,7 @@ import {
   type MediaKind,
   type MediaSource,
   type MessageContent,
+  type Stop,
   mediaBytes,
   pickMedia,
   sourcesIn,
@@ -69,10 +71,15 @@ const inputSchema = v.pipe(
 );
 
 const clientToolsSchema = v.pipe(
-  list(strict({ name: like(NAME), description: v.optional(wellFormed), inputSchema, mustCall: flag }), LIMITS.tools),
+  list(strict({ name: like(NAME), description: v.optional(wellFormed), inputSchema, mustCall: flag, single: flag }), LIMITS.tools),
   v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'has two tools of one name'),
   bytes(LIMITS.toolsBytes),
 );
+
+const stopSchema = part({
+  at: v.optional(list(shortText(LIMITS.stopLength), LIMITS.stops)),
+  tokens: v.optional(count(LIMITS.tokens)),
+});
 
 export const readClientTools = reader(clientToolsSchema, 'message.tools');
 
@@ -139,6 +146,7 @@ const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
     output: v.optional(outputSchema),
     context: v.optional(contextSchema),
     tools: v.optional(clientToolsSchema),
+    stop: v.optional(stopSchema),
   }),
   v.check(
     (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
@@ -162,6 +170,7 @@ export interface Message extends Media {
   readonly context?: JsonObject;
   /** Tools that its sender runs; the model has them in this message's turn. Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
+  readonly stop?: Stop;
 }
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
@@ -181,7 +190,7 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], stop } = message.value;
   const media = pickMedia(message.value);
   const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
@@ -194,7 +203,7 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       `message is ${size} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
     );
   }
-  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }) };
+  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }), ...(stop && { stop }) };
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }
 

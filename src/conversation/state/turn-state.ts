@@ -2,7 +2,7 @@
 import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
 import type { StepFailure } from '../outbox/writes.js';
 import type { DeferReason, ApprovedWith, ToolPlan } from '../turn/model-step-effects.js';
-import type { Usage } from '../../records/message.js';
+import type { Stop, Usage } from '../../records/message.js';
 import type { Approval } from '../protocol/human-input.js';
 import type { ChildControl } from '../protocol/stepping.js';
 
@@ -38,6 +38,9 @@ export interface Turn {
   readonly outputRef?: string;
   /** Where the tools lie that its message has brought. */
   readonly toolsRef?: string;
+  /** Tool calls that the turn had made when these tools came; absent: none. */
+  readonly callsBefore?: number;
+  readonly stop?: Stop;
   /** What was wrong with the answer that did not fit it. */
   readonly schemaViolation?: string;
   /** Calls of the last round, and how many rounds in a row each was in. */

@@ -83,8 +83,10 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
   if (question)
     return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : toAnswer(call, note) });
   if (kind === 'client-tool') {
-    const { output = note, isError } = decision;
-    return reply(announced, call, { outcome: isError ? 'error' : 'ok', text: resultText(output) });
+    const { output = note, isError, wishes } = decision;
+    // A choice among tools holds for the next model call alone.
+    const wished = wishes ? withTurn(announced, (turn) => ({ ...turn, ...wishes, callsBefore: turn.toolCalls })) : announced;
+    return reply(wished, call, { outcome: isError ? 'error' : 'ok', text: resultText(output) });
   }
   const { input } = decision;
   const person = { ...(note === '' ? {} : { note }), ...(input === undefined ? {} : { input }) };
@@ -131,7 +133,7 @@ export function decisionRefusal(state: ConversationState, decision: Decision): s
     return `${callId} was asked with other arguments than decision.hash names; look at it again`;
   const call = askingCall(state, decision);
   if (waiting.kind === 'client-tool') return clientAnswerRefusal(state, decision);
-  if (decision.output !== undefined || decision.isError) return `${callId} is no tool of the client: decision.output does not answer it`;
+  if (decision.output !== undefined || decision.isError || decision.wishes) return `${callId} is no tool of the client: decision.output does not answer it`;
   if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.workflowAction))
     return `the arguments of ${callId} cannot be edited; deny it with a note`;
   if (decision.always && !waiting.mayAlways) return `${callId} cannot be allowed for good: a person is asked about it each time`;

@@ -4,6 +4,7 @@ import type { Fallback, TurnError } from '../protocol/contract.js';
 import type {
   AssistantBlock,
   ModelStop,
+  Stop,
   Usage,
   Body,
   ItemRef,
@@ -84,6 +85,9 @@ export interface CallInput {
   readonly output?: string;
   /** Client tools that came with the turn's message: reference to their JSON text. */
   readonly tools?: string;
+  /** Tool calls that the turn had made when they came; absent: none. */
+  readonly callsBefore?: number;
+  readonly stop?: Stop;
   /** What the turn used before this step, for the event of its end; absent if nothing. */
   readonly soFar?: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }

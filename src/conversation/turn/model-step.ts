@@ -108,6 +108,8 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...((call.failures === DOUBTED_AT || turn.overflowRecoveries > 0) && { doubtsReason: true }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       ...(turn.toolsRef === undefined ? {} : { tools: turn.toolsRef }),
+      ...(turn.callsBefore === undefined ? {} : { callsBefore: turn.callsBefore }),
+      ...(turn.stop && { stop: turn.stop }),
       firstToolCall: turn.toolCalls + 1,
       ...((hasUsed(turn) || fallback) && { soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) } }),
     },

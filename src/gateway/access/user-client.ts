@@ -26,7 +26,7 @@ interface UserReach {
 const SEEN = [
   ...(['turn', 'status', 'approvals', 'turnEnds', 'items', 'item', 'turns', 'contextView', 'why', 'context', 'queue'] as const),
   ...(['history', 'latest', 'entries', 'branches', 'timeline', 'newestCursor', 'outcome', 'checkTokenUsage'] as const),
-  ...(['message', 'enqueue', 'withdraw', 'interrupt', 'reset', 'dispatch', 'attach', 'attachUploaded', 'countFile'] as const),
+  ...(['message', 'enqueue', 'withdraw', 'interrupt', 'reset', 'dispatch', 'attach', 'attachUploaded', 'countFile', 'keepWishes'] as const),
 ] as const;
 
 /** On those that belong to it, with what is attempted. */

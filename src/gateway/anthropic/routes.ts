@@ -83,9 +83,8 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = requestSignal(context);
-    const { media, tools, ...supplied } = readPrompt(body);
+    const { wishes: beside, ...supplied } = readPrompt(body);
     const key = idempotencyKey(context);
-    const beside = { ...media, ...(tools.length > 0 && { tools }) };
     const continued = await continueThread(core, body.thread, { supplied, key, beside, signal });
     const source =
       continued ??
@@ -101,7 +100,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const { conversation, turn, after } = source;
     const id = `msg_${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
     const head = { id, model: body.model, conversation };
-    const mayPause = after !== undefined || tools.length > 0;
+    const mayPause = after !== undefined || (beside.tools ?? []).length > 0;
     const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
       answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
     if (body.stream === true) {
@@ -114,8 +113,8 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   });
 
   app.post('/v1/messages/count_tokens', async (context) => {
-    const { media: _, tools, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
-    const described = tools.length === 0 ? '' : JSON.stringify(tools);
+    const { wishes, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
+    const described = wishes.tools?.length ? JSON.stringify(wishes.tools) : '';
     return context.json({ input_tokens: estimateTokens(firstMessage(supplied) + described) });
   });
 }

@@ -97,10 +97,10 @@ async function decide(client: PerduraClient, id: string, { kind, tool }: Pending
 async function bringOutput(
   client: PerduraClient,
   id: string,
-  { callId, output, isError }: { readonly callId: string; readonly output: JsonValue; readonly isError: boolean },
+  { isError, ...brought }: Pick<Decision, 'callId' | 'output' | 'wishes'> & { readonly isError: boolean },
 ): Promise<boolean> {
   try {
-    await client.decide(id, { callId, decision: 'approve', output, ...(isError && { isError }) }, { awaited: true });
+    await client.decide(id, { ...brought, decision: 'approve', ...(isError && { isError }) }, { awaited: true });
     return true;
   } catch (error) {
     if (error instanceof ClientError && error.kind === 'not-waiting') return false;
@@ -155,6 +155,8 @@ interface ClientAnswers {
   readonly answers: readonly ToolAnswer[];
   /** Message of the user beside them: joins the turn. */
   readonly words?: (Message & { readonly id: string }) | undefined;
+  /** What the request asks for, for the rest of the turn. */
+  readonly wishes?: Pick<Message, 'tools' | 'output'>;
   readonly signal: AbortSignal;
 }
 
@@ -167,7 +169,7 @@ const PATIENCE_MS = 10_000;
  */
 export async function answerClientCalls(
   core: Conversations,
-  { conversation, turn, answers, words, signal }: ClientAnswers,
+  { conversation, turn, answers, words, wishes = {}, signal }: ClientAnswers,
 ): Promise<AnswerSource | 'gone'> {
   const { client } = core;
   const byCall = new Map(answers.map((answer) => [readCallId(answer.id)?.callId ?? '', answer] as const));
@@ -188,7 +190,8 @@ export async function answerClientCalls(
       isRepeated = open.length === 0 && !entries.some(({ messageId }) => messageId === words?.id);
       if (words && open.length > 0)
         await client.enqueue(conversation, { ...(await withAttachments(client, conversation, words)), delivery: 'steer' });
-      if (await bringAll(core, conversation, open, byCall)) break;
+      const wished = open.length > 0 && (wishes.tools ?? wishes.output) ? await client.keepWishes(conversation, wishes) : undefined;
+      if (await bringAll(core, conversation, open, byCall, wished)) break;
     } else if (Date.now() > until) return 'gone';
   }
   // The turn has gone on without these words: they become a separate message.
@@ -209,10 +212,11 @@ async function bringAll(
   conversation: string,
   open: readonly Pending[],
   answers: ReadonlyMap<string, ToolAnswer>,
+  wishes: Decision['wishes'],
 ): Promise<boolean> {
   for (const { callId } of open) {
     const { output = '', isError = false } = answers.get(callId) ?? {};
-    if (!(await bringOutput(client, conversation, { callId, output, isError }))) return false;
+    if (!(await bringOutput(client, conversation, { callId, output, isError, ...(wishes && { wishes }) }))) return false;
   }
   return true;
 }

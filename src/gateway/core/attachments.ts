@@ -40,6 +40,26 @@ export function attachmentNamed(text: string, param: string): MediaSource {
   );
 }
 
+const DATA_URL = /^data:(image\/[a-z]+)(?:;[^,]{0,100})?;base64,/;
+const TYPES: Readonly<Record<string, string>> = { png: 'image/png', gif: 'image/gif', webp: 'image/webp' };
+
+/** As clients name pictures: a data URL, a web address or an attachment. What it is says its content, where there is one. */
+export function pictureAt(url: string, param: string): MediaSource {
+  const attachment = attachmentIn(url);
+  if (attachment !== undefined) return attachment;
+  const stated = DATA_URL.exec(url.slice(0, MAX_ADDRESS))?.[1];
+  if (stated !== undefined) return picture(url.slice(url.indexOf(',') + 1), stated);
+  // Who fetches it looks at what comes.
+  if (/^https?:\/\/\S+$/.test(url) && url.length <= LIMITS.mediaUrl)
+    return { mediaType: TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''] ?? 'image/jpeg', url };
+  throw invalid('a picture must be a data: URL with base64, an address of the web, or the reference of an attachment', param);
+}
+
+export function picture(base64: string, stated: string): MediaSource {
+  const found = detectBinaryType(Buffer.from(base64.slice(0, 64), 'base64'));
+  return { mediaType: found?.startsWith('image/') === true ? found : stated.replace(/jpg$/, 'jpeg'), base64 };
+}
+
 /** A file whose name the client has given. */
 export type NamedSource = MediaSource & { readonly name?: string | undefined };
 

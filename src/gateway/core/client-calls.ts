@@ -3,11 +3,11 @@
  * conversation, turn and call. Such an id gives no right: who answers must be the one whose conversation it is (supplied-history.ts).
  */
 import type { Pending } from '../../client.js';
-import { invalid, unsupported } from './errors.js';
+import { invalid } from './errors.js';
 import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../conversation/protocol/message.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Approval } from '../../conversation/protocol/human-input.js';
-import { shownText, type ClientTool, type Entry, type JsonValue } from '../../records/message.js';
+import { shownText, sourcesIn, type ClientTool, type Entry, type JsonValue, type Media } from '../../records/message.js';
 import { isoTime } from '../../records/time.js';
 import { clientToolsRefusal } from '../../tools/client-tools.js';
 
@@ -29,6 +29,24 @@ export interface ToolAnswer {
   readonly id: string;
   readonly output: string;
   readonly isError: boolean;
+  /** Files of it: they reach the model in a message after the results. */
+  readonly media?: Media;
+}
+
+/** Results are text: words stand in the place of files, which not every model takes there. */
+export function toAnswer({ media = {}, ...answer }: ToolAnswer): ToolAnswer {
+  const files = describeFiles(media);
+  if (files === '') return answer;
+  const words = `[${files}: in the message after the results]`;
+  return { ...answer, output: answer.output === '' ? words : `${answer.output}\n${words}`, media };
+}
+
+export function describeFiles(media: Media): string {
+  return sourcesIn(media).map(describeFile).join(', ');
+}
+
+export function describeFile({ kind, source: { mediaType } }: ReturnType<typeof sourcesIn>[number]): string {
+  return mediaType.includes('octet-stream') ? `a file among the ${kind}` : mediaType;
 }
 
 const NAME = /^(.{1,64}):((turn_\d{4,15})\/c\d{1,6})$/;
@@ -96,25 +114,32 @@ export function pauseAfter(entries: readonly Entry[], waiting: readonly Approval
   return undefined;
 }
 
-/** Which of them the turn must begin with a call of: any, or the one of that name. */
-export type MustCall = 'any' | { readonly name: string } | undefined;
+/** What a request says of the calls of its tools. */
+export interface ToolChoice {
+  /** One of them must be called next. */
+  readonly mustCall?: boolean;
+  /** The model has these of them alone; absent: all. */
+  readonly names?: readonly string[];
+  /** An answer has one call at most. */
+  readonly single?: boolean;
+}
 
 /** Checked before anything is sent, as the conversation takes them and as providers do. */
-export function checkTools(tools: readonly ClientTool[], mustCall?: MustCall): readonly ClientTool[] {
-  if (mustCall && !tools.some(({ name }) => mustCall === 'any' || mustCall.name === name)) {
-    throw invalid('tool_choice names no tool of the request', 'tool_choice');
+export function checkTools(all: readonly ClientTool[], { mustCall, names, single }: ToolChoice = {}): readonly ClientTool[] {
+  const tools = all.filter(({ name }) => mustCall || !names || names.includes(name));
+  const unknown = names?.find((name) => !all.some((tool) => tool.name === name));
+  if (unknown !== undefined || (mustCall && (names ?? all).length === 0)) {
+    throw invalid(`tool_choice names no tool of the request${unknown === undefined ? '' : `: ${unknown.slice(0, 64)}`}`, 'tool_choice');
   }
   const read = readClientTools(tools);
   if (!read.ok) throw invalid(read.reason.replace(/^message\./, ''), 'tools');
   const refusal = clientToolsRefusal(read.value);
   if (refusal !== undefined) throw invalid(refusal, 'tools');
-  return read.value.map((tool) => (mustCall === 'any' || mustCall?.name === tool.name ? { ...tool, mustCall: true } : tool));
-}
-
-/** The turn has begun: a choice of a tool would come too late, and be ignored silently. */
-export function refuseLateChoice(tools: readonly ClientTool[] = []): void {
-  if (tools.some(({ mustCall }) => mustCall))
-    throw unsupported('a tool_choice that forces a call, beside tool outputs that a turn goes on with,', 'tool_choice');
+  return read.value.map((tool) => ({
+    ...tool,
+    ...(mustCall && (names?.includes(tool.name) ?? true) && { mustCall: true }),
+    ...(single && { single: true }),
+  }));
 }
 
 /** For those who came by another way: what it waits for, and who can answer; undefined where it waits for no tool of a client. */

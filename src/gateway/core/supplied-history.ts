@@ -16,8 +16,18 @@ import { invalid, GatewayError } from './errors.js';
 import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
 import { HISTORY_MARK, INSTRUCTIONS_MARK, TYPED_MARK } from '../../records/message-parts.js';
-import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer, callsIn, refuseLateChoice } from './client-calls.js';
+import { isFromPerson, MEDIA_KINDS, shownText, sourcesIn, type Entry, type JsonValue, type Media } from '../../records/message.js';
+import { LIMITS } from '../../conversation/protocol/limits.js';
+import {
+  callsForClient,
+  isSameAnswer,
+  readCallId,
+  resultsByCall,
+  type ToolAnswer,
+  callsIn,
+  describeFile,
+  describeFiles,
+} from './client-calls.js';
 import { joinTexts, textsIn } from './answer.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
@@ -27,6 +37,8 @@ import { answerClientCalls, readCallIds, fromSubmitted, type AnswerSource } from
 export interface SuppliedMessage {
   readonly role: 'user' | 'assistant';
   readonly text: string;
+  /** Files of it, and of what joined its turn. */
+  readonly media?: Media;
   /** Of a user: words that came beside answers of tools, and so joined the turn. */
   readonly joined?: readonly string[];
   /** Of the assistant: calls of tools that the client has run. */
@@ -52,6 +64,7 @@ export interface Supplied {
   /** The request brings these, and maybe words beside them: the turn that waits goes on. */
   readonly answers?: readonly ToolAnswer[];
   readonly beside?: string;
+  readonly besideMedia?: Media;
 }
 
 export interface Asking {
@@ -73,66 +86,110 @@ export function shortHash(words: readonly string[]): string {
  * Joins messages in a row of one side. Messages before the first one of the user count as words of the client too. Answers of tools go to
  * their calls: throws for an answer without a call.
  */
-export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'messages' | 'answers' | 'beside'> {
+export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'messages' | 'answers' | 'beside' | 'besideMedia'> {
   const turns: SuppliedMessage[] = [];
   let answers: ToolAnswer[] = [];
   let beside: string[] = [];
+  let files: Media = {};
   for (const message of messages) {
     const last = turns.at(-1);
     if (message.role === 'tool') {
-      for (const answer of message.answers) answerCall(turns, answer);
-      answers.push(...message.answers);
+      for (const { media = {}, ...answer } of message.answers) {
+        const name = answerCall(turns, answer);
+        if (sourcesIn(media).length > 0) beside.push(`[What the tool ${name} has answered: ${describeFiles(media)}]`);
+        files = joinMedia(files, media);
+        answers.push(answer);
+      }
     } else if (message.role === 'user' && answers.length > 0) {
       beside.push(message.text);
+      files = joinMedia(files, message.media);
     } else {
-      joinLast(turns, beside);
-      [answers, beside] = [[], []];
+      joinLast(turns, beside, files);
+      [answers, beside, files] = [[], [], {}];
       if (last?.role === message.role) turns[turns.length - 1] = put(last, message);
       else turns.push(message);
     }
   }
   if (answers.length === 0) return { messages: turns };
   const words = joinTexts(beside);
-  return { messages: turns, answers, ...(words !== '' && { beside: words }) };
+  const isBeside = words !== '' || sourcesIn(files).length > 0;
+  return { messages: turns, answers, ...(isBeside && { beside: words, besideMedia: files }) };
 }
 
-function put({ role, text, joined: words, calls = [] }: SuppliedMessage, more: SuppliedMessage): SuppliedMessage {
+function put({ role, text, joined: words, calls = [], media }: SuppliedMessage, more: SuppliedMessage): SuppliedMessage {
   const all = [...calls, ...(more.calls ?? [])];
-  return { role, text: joinTexts([text, more.text]), ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
+  return {
+    ...{ role, text: joinTexts([text, more.text]) },
+    ...((media ?? more.media) && { media: joinMedia(media, more.media) }),
+    ...(words && { joined: words }),
+    ...(all.length > 0 && { calls: all }),
+  };
 }
 
-function joinLast(turns: SuppliedMessage[], words: readonly string[]): void {
+function joinLast(turns: SuppliedMessage[], words: readonly string[], media: Media): void {
   const at = turns.findLastIndex(({ role }) => role === 'user');
   const user = turns[at];
-  if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words] };
+  if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words], media: joinMedia(user.media, media) };
 }
 
-/** Attaches an answer to its call in the last message. */
-function answerCall(turns: SuppliedMessage[], { id, ...answer }: ToolAnswer): void {
+function joinMedia(first: Media = {}, second: Media = {}): Media {
+  const lists = MEDIA_KINDS.map((kind) => [kind, [...(first[kind] ?? []), ...(second[kind] ?? [])]] as const);
+  return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
+}
+
+/** Attaches an answer to its call in the last message; returns the tool's name. */
+function answerCall(turns: SuppliedMessage[], { id, ...answer }: ToolAnswer): string {
   const last = turns.at(-1);
-  if (!last) return;
+  if (!last) return '';
   const call = last.calls?.find((one) => one.id === id);
   if (!call) throw invalid(`an answer of the tool call ${JSON.stringify(id.slice(0, 100))}, which was not made just before it`);
   turns[turns.length - 1] = { ...last, calls: last.calls?.map((one) => (one === call ? { ...one, answer } : one)) ?? [] };
+  return call.name;
 }
 
 const ANSWERED = '[The tools that were called last have answered, as it says above: go on from there.]';
 
 /** The beginning of a conversation that starts at this request (core/history-in-first-message). */
-export function firstMessage({ instructions, messages, answers, beside = '' }: Supplied): string {
+export function firstMessage({ instructions, messages, answers, beside = '', besideMedia = {} }: Supplied): string {
   const before = answers === undefined ? messages.slice(0, -1) : messages;
   const newest = answers === undefined ? (messages.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
+  const room = roomForFiles({ messages, ...(answers && { answers, besideMedia }) });
+  let left = before.reduce((sum, { media = {} }) => sum + sourcesIn(media).length, 0);
+  const describe = (message: SuppliedMessage): string =>
+    toLine(
+      message,
+      sourcesIn(message.media ?? {}).map((one) => `${describeFile(one)}${left-- > room ? ', no longer shown' : ''}`),
+    );
   return [
     ...(instructions === undefined ? [] : [INSTRUCTIONS_MARK, instructions, '']),
-    ...(before.length === 0 ? [] : [HISTORY_MARK, ...before.map(toLine), '']),
+    ...(before.length === 0 ? [] : [HISTORY_MARK, ...before.map(describe), '']),
     ...(instructions === undefined ? [] : [TYPED_MARK]),
     newest,
   ].join('\n');
 }
 
-function toLine({ role, text, joined: words, calls }: SuppliedMessage): string {
+/** Files of its history come with a first message as far as it takes them: the latest. */
+function roomForFiles(supplied: Supplied): number {
+  return Math.max(0, LIMITS.mediaPerMessage - sourcesIn(newestMedia(supplied)).length);
+}
+
+/** Of what the request adds to its history. */
+export function newestMedia({ messages, answers, besideMedia = {} }: Supplied): Media {
+  return answers === undefined ? (messages.at(-1)?.media ?? {}) : besideMedia;
+}
+
+/** Those of the history come first, in its order. */
+export function firstMedia(supplied: Supplied): Media {
+  const before = supplied.answers === undefined ? supplied.messages.slice(0, -1) : supplied.messages;
+  const files = before.flatMap(({ media = {} }) => sourcesIn(media));
+  const shown = files.slice(Math.max(0, files.length - roomForFiles(supplied)));
+  return [...shown.map(({ kind, source }): Media => ({ [kind]: [source] })), newestMedia(supplied)].reduce(joinMedia, {});
+}
+
+function toLine({ role, text, joined: words, calls }: SuppliedMessage, files: readonly string[]): string {
   const made = calls?.map(({ name, arguments: given, answer }) => ({ name, arguments: given, ...(answer && { answer: answer.output }) }));
-  return JSON.stringify({ role, text: joinTexts([text, ...(words ?? [])]), ...(made && { calls: made }) });
+  const shown = files.length > 0 && { files };
+  return JSON.stringify({ role, text: joinTexts([text, ...(words ?? [])]), ...shown, ...(made && { calls: made }) });
 }
 
 /**
@@ -182,7 +239,8 @@ function hasCalls(entries: readonly Entry[], supplied: readonly SuppliedCall[]):
   );
 }
 
-export type Beside = Omit<Message, 'id' | 'text'>;
+/** What a request asks for beside its words and files. */
+export type Beside = Pick<Message, 'tools' | 'output' | 'stop'>;
 
 /** Conversations that begin with the same words for the same user: of more, those that began last are looked through. */
 const MAX_FAMILY = 32;
@@ -205,20 +263,22 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
     if (goes) return goes;
   }
   const id = key ?? randomUUID();
-  const newest = supplied.messages.at(-1)?.text ?? '';
+  const next = { ...beside, ...newestMedia(supplied), id, text: supplied.messages.at(-1)?.text ?? '' };
   if (supplied.messages.length > 1 && !supplied.answers) {
     for (const member of await listMembers(core, family)) {
       const entries = await core.client.history(member);
-      if (entries.some(({ messageId }) => messageId === id))
-        return fromSubmitted(await core.submit(member, { ...beside, id, text: newest }, { signal }));
+      if (entries.some(({ messageId }) => messageId === id)) return fromSubmitted(await core.submit(member, next, { signal }));
       const latest = entries.at(-1)?.turn;
       if (latest === undefined || !goesOnWith(entries, supplied)) continue;
-      const taken = await submitAfter(core, { conversation: member, turn: latest, message: { ...beside, id, text: newest }, signal });
+      const taken = await submitAfter(core, { conversation: member, turn: latest, message: next, signal });
       if (taken) return fromSubmitted(taken);
     }
   }
   const conversation = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
-  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([conversation]) : id, text: firstMessage(supplied) };
+  const message = {
+    ...{ ...beside, ...firstMedia(supplied), text: firstMessage(supplied) },
+    id: supplied.answers && key === undefined ? shortHash([conversation]) : id,
+  };
   return fromSubmitted(await core.submit(conversation, message, { start, signal }));
 }
 
@@ -235,9 +295,8 @@ async function answerWaiting(
   const entries = await core.client.history(conversation).catch(() => []);
   const calling = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
   if (!calling || !goesOnWith(entries, supplied, calling.slot)) return undefined;
-  refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const source = await answerClientCalls(core, { conversation, turn, answers, words, signal });
+  const source = await answerClientCalls(core, { conversation, turn, answers, words, wishes: beside, signal });
   return source === 'gone' ? undefined : source;
 }
 
@@ -253,9 +312,8 @@ export async function answerNamed(
   if (named?.conversation !== conversation || (inTurn !== undefined && named.turn !== inTurn)) {
     throw invalid('the tool outputs answer no call of this conversation that was made last');
   }
-  refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const source = await answerClientCalls(core, { conversation, turn: named.turn, answers, words, signal });
+  const source = await answerClientCalls(core, { conversation, turn: named.turn, answers, words, wishes: beside, signal });
   if (source !== 'gone') return source;
   throw new GatewayError({
     status: 409,
@@ -270,7 +328,8 @@ function wordsBeside(
 ): (Message & { readonly id: string }) | undefined {
   if (supplied.beside === undefined) return undefined;
   const ids = supplied.answers?.map(({ id }) => id) ?? [];
-  return { ...beside, id: key ?? shortHash([conversation, ...ids, supplied.beside]), text: supplied.beside };
+  const { besideMedia = {} } = supplied;
+  return { ...beside, ...besideMedia, id: key ?? shortHash([conversation, ...ids, supplied.beside]), text: supplied.beside };
 }
 
 /** Latest first. */

@@ -2,31 +2,53 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { turnNumber, turnId } from '../../records/identity.js';
-import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js';
-import { answerNamed, submitAfter, submitSupplied, type Beside, firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
+import {
+  answerNamed,
+  submitAfter,
+  submitSupplied,
+  type Beside,
+  firstMedia,
+  firstMessage,
+  shortHash,
+  type Supplied,
+} from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
+import {
+  answerFormat,
+  content,
+  parseArguments,
+  readMessages,
+  readOutput,
+  readStop,
+  readTools,
+  stopFields,
+  toolFields,
+  type Message,
+} from './request.js';
 import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
+const id = optional(z.string().max(500));
 const item = z.looseObject({
-  type: z.string().optional(),
-  role: z.string().optional(),
-  content: content.optional(),
+  type: optional(z.string()),
+  id,
+  role: optional(z.string()),
+  content: optional(content),
   /** Id of a call, and of its answer. */
-  call_id: z.string().max(500).optional(),
-  name: z.string().max(500).optional(),
-  arguments: z.string().optional(),
-  output: content.optional(),
+  call_id: id,
+  name: id,
+  arguments: optional(z.string()),
+  output: optional(content),
 });
+type Item = Partial<z.output<typeof item>>;
 
 const request = z.looseObject({
   model: optional(z.string().min(1).max(128)),
@@ -39,7 +61,10 @@ const request = z.looseObject({
   store: optional(z.boolean()),
   user: optional(z.string().max(512)),
   ...toolFields,
-  text: optional(z.looseObject({ format: schemaFormat.optional() })),
+  ...stopFields,
+  text: optional(z.looseObject({ format: answerFormat })),
+  top_logprobs: optional(z.number()),
+  prompt: z.unknown().optional(),
   metadata: optional(z.record(z.string(), z.string())),
 });
 type Request = z.output<typeof request>;
@@ -114,14 +139,19 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
-  const { media, ...given } = readMessages(toMessages(body.input), 'input');
+  if (body.prompt !== undefined && body.prompt !== null) throw unsupported('a prompt that is kept by OpenAI', 'prompt');
+  if ((body.top_logprobs ?? 0) > 0) throw unsupported('a wish for the probabilities of tokens', 'top_logprobs');
+  const items: readonly Item[] =
+    typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : await withReferred(core, body.input, signal);
+  const given = readMessages(toMessages(items), 'input');
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
-  const output = readOutput(body);
-  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const output = readOutput(body.text?.format, 'text.format');
+  const stop = readStop(body);
+  const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }) };
   const key = idempotencyKey(context);
   const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
-  const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
+  const message = { ...beside, ...firstMedia(supplied), id: key ?? randomUUID(), text: firstMessage(supplied) };
   const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
     const before = readResponseId(body.previous_response_id, 'previous_response_id');
@@ -132,7 +162,7 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
     const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
     const conversation = toConversationId(id);
     if (answering) return answerNamed(core, conversation, answering);
-    await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, message.id);
+    await (tools?.length ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, message.id);
     return fromSubmitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
@@ -173,24 +203,63 @@ async function submitFrom(
   return core.submit(fork, message, { start: {}, signal });
 }
 
-function toMessages(input: Request['input']): readonly Message[] {
-  if (typeof input === 'string') return [{ role: 'user', content: input }];
-  return input.map(({ type = 'message', role, content: given, call_id: callId, name = '', arguments: args = '', output }, at) => {
-    if (type === 'function_call' && callId !== undefined) {
-      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(args) }] };
-    }
-    if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
-    if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
-    if (role === undefined || given === undefined) throw invalid('a message needs a role and content', `input.${at}`);
-    return { role, content: given };
-  });
+function toMessages(items: readonly Item[]): readonly Message[] {
+  return items.flatMap(
+    ({ type = 'message', role, content: given, call_id: callId, name = '', arguments: args = '', output }, at): Message[] => {
+      // Thinking is made anew.
+      if (type === 'reasoning') return [];
+      if (type === 'function_call' && callId !== undefined) {
+        return [{ role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(args) }] }];
+      }
+      if (type === 'function_call_output' && callId !== undefined) return [{ role: 'tool', content: output ?? '', callId }];
+      if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
+      if (role === undefined || given === undefined) throw invalid('a message needs a role and content', `input.${at}`);
+      return [{ role, content: given }];
+    },
+  );
 }
 
-function readOutput({ text }: Request): JsonObject | undefined {
-  const format = text?.format;
-  if (format === undefined || format.type === 'text') return undefined;
-  if (format.type === 'json_schema' && format.schema !== undefined) return format.schema as JsonObject;
-  throw unsupported(`the format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'text.format');
+/** Items of earlier responses, which a client names by their ids, in the place of the references. */
+async function withReferred(core: Conversations, items: readonly Item[], signal: AbortSignal): Promise<readonly Item[]> {
+  const known = new Map<string, Promise<readonly Item[]>>();
+  const outputOf = (name: ResponseName): Promise<readonly Item[]> => {
+    const key = responseId(name.conversation, name.turn, name.after);
+    const found = known.get(key) ?? readOutputItems(core, name, signal);
+    known.set(key, found);
+    return found;
+  };
+  return Promise.all(
+    items.map(async (one, at): Promise<Item> => {
+      // Some clients leave the type out.
+      if (one.type !== 'item_reference' && (one.type !== undefined || one.role !== undefined || one.id === undefined)) return one;
+      const { id: named = '' } = one;
+      // No thinking is given out.
+      if (named.startsWith('rs_')) return { type: 'reasoning' };
+      for (const name of responsesNamed(named)) {
+        const referred = (await outputOf(name)).find((item) => item.id === named);
+        if (referred) return referred;
+      }
+      throw invalid(`Item with id ${JSON.stringify(named.slice(0, 300))} not found.`, `input.${at}.id`);
+    }),
+  );
+}
+
+async function readOutputItems(core: Conversations, name: ResponseName, signal: AbortSignal): Promise<readonly Item[]> {
+  try {
+    const response = await look(core, name, await readHead(core, name), signal);
+    return z.array(item).parse((response as { readonly output?: unknown }).output ?? []);
+  } catch (error) {
+    if (toProblem(error).status === 404) return [];
+    throw error;
+  }
+}
+
+/** Those of which an item may be: its id has the response's, and then one number or two. */
+function responsesNamed(itemId: string): readonly ResponseName[] {
+  return [/^[a-z]+_(.+)_\d+$/, /^[a-z]+_(.+)_\d+_\d+$/].flatMap((pattern) => {
+    const name = parseResponseId(`resp_${pattern.exec(itemId)?.[1] ?? ''}`);
+    return name ? [name] : [];
+  });
 }
 
 async function readHead({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
@@ -280,11 +349,16 @@ export function responseId(conversation: string, turn: string | null, after?: st
 
 /** Throws `not-found` for what this gateway cannot have given out. */
 export function readResponseId(id: string, param: string): ResponseName {
+  const name = parseResponseId(id);
+  if (name) return name;
+  throw noResponse(param);
+}
+
+function parseResponseId(id: string): ResponseName | undefined {
   const [, conversation = '', number = '', call] =
     NAME.exec(id.startsWith('resp_') && id.length < 200 ? Buffer.from(id.slice(5), 'base64url').toString() : '') ?? [];
   const turn = turnId(Number(number));
-  if (ID_PATTERN.test(conversation)) return { conversation, turn, ...(call !== undefined && { after: `${turn}${call}` }) };
-  throw noResponse(param);
+  return ID_PATTERN.test(conversation) ? { conversation, turn, ...(call !== undefined && { after: `${turn}${call}` }) } : undefined;
 }
 
 function noResponse(param: string): GatewayError {

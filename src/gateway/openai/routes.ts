@@ -4,15 +4,14 @@ import { z } from 'zod';
 import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
 import { GatewayError, refuseFailed, invalid, unsupported } from '../core/errors.js';
-import type { JsonObject } from '../../records/message.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
-import { answerNamed, firstMessage, submitSupplied, type Beside } from '../core/supplied-history.js';
+import { answerNamed, firstMessage, newestMedia, submitSupplied, type Beside } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
-import { parseArguments, content, readMessages, toolFields, readTools } from './request.js';
+import { answerFormat, content, parseArguments, readMessages, readOutput, readStop, readTools, stopFields, toolFields } from './request.js';
 
 export function addOpenaiRoutes(app: GatewayApp): void {
   for (const add of [addModels, addChatCompletions, addResponses]) add(app);
@@ -66,6 +65,8 @@ const request = z.looseObject({
       z.looseObject({
         role: z.string(),
         content: optional(content),
+        name: optional(z.string().max(200)),
+        refusal: optional(z.string()),
         tool_calls: optional(z.array(toolCall)),
         tool_call_id: optional(z.string()),
       }),
@@ -77,10 +78,11 @@ const request = z.looseObject({
   user: optional(z.string().max(512)),
   n: optional(z.number()),
   ...toolFields,
+  ...stopFields,
   functions: optional(z.array(z.unknown())),
-  response_format: optional(
-    z.looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional() }),
-  ),
+  logprobs: optional(z.boolean()),
+  modalities: optional(z.array(z.string())),
+  response_format: answerFormat,
 });
 
 function addChatCompletions(app: GatewayApp): void {
@@ -115,16 +117,20 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   if ((body.functions ?? []).length > 0) throw unsupported('functions (send them as tools)', 'functions');
   const tools = readTools(body);
   if ((body.n ?? 1) !== 1) throw unsupported('more than one answer', 'n');
-  const messages = body.messages.map(({ role, content: given, tool_calls: calls = [], tool_call_id: callId }) => ({
+  if (body.logprobs === true) throw unsupported('a wish for the probabilities of tokens', 'logprobs');
+  if (body.modalities?.some((one) => one !== 'text')) throw unsupported('an answer other than text', 'modalities');
+  const messages = body.messages.map(({ role, content: given, name, refusal, tool_calls: calls = [], tool_call_id: callId }) => ({
     role,
-    content: given ?? '',
+    content: given ?? refusal ?? '',
+    name,
     calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: parseArguments(made?.arguments ?? '') })),
     ...(callId !== undefined && { callId }),
   }));
-  const { media, ...supplied } = readMessages(messages, 'messages');
+  const supplied = readMessages(messages, 'messages');
   const agent = await readAgent(context, body.model);
-  const output = readOutput(body.response_format);
-  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const output = readOutput(body.response_format, 'response_format');
+  const stop = readStop(body);
+  const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
   if (named === undefined) {
@@ -135,16 +141,10 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   const conversation = toConversationId(named);
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
   const id = key ?? randomUUID();
-  await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
+  await (tools?.length ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
   const newest = firstMessage({ messages: supplied.messages.slice(-1) });
-  return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
-}
-
-function readOutput(format: z.output<typeof request>['response_format']): JsonObject | undefined {
-  if (format === undefined || format.type === 'text') return undefined;
-  const schema = format.json_schema?.schema;
-  if (format.type === 'json_schema' && schema !== undefined) return schema as JsonObject;
-  throw unsupported(`the response format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'response_format');
+  const message = { ...beside, ...newestMedia(supplied), id, text: newest };
+  return fromSubmitted(await core.submit(conversation, message, { start: { agent }, signal }));
 }
 
 async function* chunks(of: Completion, withUsage: boolean, snapshots: AsyncIterable<AnswerSnapshot>): AsyncGenerator<ServerEvent> {

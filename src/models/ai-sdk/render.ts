@@ -73,7 +73,7 @@ interface Message {
 
 /** All but the signal of what `doStream` is given. */
 export function renderCall(request: ModelRequest, model: AskedModel, form: Form, given: ProviderFields = {}): Record<string, unknown> {
-  const { maxTokens, tools, mustCall, answerSchema } = request;
+  const { maxTokens, tools, mustCall, answerSchema, stopAt } = request;
   const providerOptions = withOptions(statelessOptions(model), given);
   // Beside tools it is refused by some, and an answer may still be a call.
   const schema =
@@ -92,6 +92,7 @@ export function renderCall(request: ModelRequest, model: AskedModel, form: Form,
       })),
     }),
     ...(mustCall && { toolChoice: { type: 'required' } }),
+    ...(stopAt && { stopSequences: [...stopAt] }),
     ...(schema &&
       answerSchema && { responseFormat: { type: 'json', name: toWireName(answerSchema.name), schema: toWellFormedJson(schema) } }),
     ...(Object.keys(providerOptions).length > 0 && { providerOptions }),

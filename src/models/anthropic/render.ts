@@ -49,21 +49,26 @@ const NO_TOOLS: ToolDescription = {
 export function renderRequest(request: ModelRequest): MessageCreateParamsStreaming {
   const system = toWellFormed(request.system);
   const schema = sentSchema('anthropic', request)?.schema;
+  // Blank ones are refused.
+  const stopAt = request.stopAt?.filter((text) => text.trim() !== '') ?? [];
   return {
     model: request.model,
     max_tokens: request.maxTokens,
     ...(system.trim() !== '' && { system: [{ type: 'text', text: system, cache_control: CACHE }] }),
     ...renderTools(request),
+    ...(stopAt.length > 0 && { stop_sequences: stopAt }),
     messages: renderMessages(request.messages),
     ...(schema && { output_config: { format: { type: 'json_schema', schema: { ...schema } } } }),
     stream: true,
   };
 }
 
-function renderTools({ tools, messages, mustCall }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+function renderTools({ tools, messages, mustCall, oneCall }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
   if (tools.length > 0) {
     const described = tools.map((tool, at) => renderTool(tool, at === tools.length - 1));
-    return { tools: described, ...(mustCall && { tool_choice: { type: 'any' } }) };
+    const single = oneCall && ({ disable_parallel_tool_use: true } as const);
+    if (!mustCall && !oneCall) return { tools: described };
+    return { tools: described, tool_choice: { type: mustCall ? 'any' : 'auto', ...single } };
   }
   return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, true)], tool_choice: { type: 'none' } } : {};
 }

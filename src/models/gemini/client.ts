@@ -161,7 +161,7 @@ const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp',
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
 export function renderRequest(request: ModelRequest): GenerateContentParameters {
-  const { model, maxTokens, system, tools, messages, mustCall } = request;
+  const { model, maxTokens, system, tools, messages, mustCall, stopAt } = request;
   // Beside tools it is refused by models before the third generation.
   const schema = tools.length === 0 ? sentSchema('gemini', request)?.schema : undefined;
   const instructions = toWellFormed(system);
@@ -174,11 +174,15 @@ export function renderRequest(request: ModelRequest): GenerateContentParameters 
       ...(schema && { responseMimeType: 'application/json', responseJsonSchema: schema }),
       ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(renderTool) }] }),
       ...(mustCall && { toolConfig: { functionCallingConfig: { mode: 'ANY' as FunctionCallingConfigMode } } }),
+      ...(stopAt && stopAt.length <= MAX_STOPS && { stopSequences: [...stopAt] }),
       automaticFunctionCalling: { disable: true },
       automaticContinuation: false,
     },
   };
 }
+
+/** The API refuses more. */
+const MAX_STOPS = 5;
 
 function isGemini3OrLater(model: string): boolean {
   const [, version] = /^(?:models\/)?gemini-(\d+)/.exec(model) ?? [];

@@ -177,7 +177,7 @@ function parsed(line: string): unknown {
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
 
 export function renderRequest(request: ModelRequest): ChatRequest & { stream: true } {
-  const { model, maxTokens, system, tools, messages, contextWindow } = request;
+  const { model, maxTokens, system, tools, messages, contextWindow, stopAt } = request;
   // Held to a schema, a model could not call: it shapes every word, calls included.
   const schema = tools.length === 0 ? sentSchema('ollama', request)?.schema : undefined;
   const instructions = toWellFormed(system);
@@ -193,10 +193,12 @@ export function renderRequest(request: ModelRequest): ChatRequest & { stream: tr
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(schema && { format: schema }),
     stream: true,
-    options:
-      contextWindow === undefined
+    options: {
+      ...(contextWindow === undefined
         ? { num_predict: maxTokens }
-        : { num_ctx: contextWindow, num_predict: answerTokens(maxTokens, contextWindow) },
+        : { num_ctx: contextWindow, num_predict: answerTokens(maxTokens, contextWindow) }),
+      ...(stopAt && { stop: [...stopAt] }),
+    },
   };
 }
 

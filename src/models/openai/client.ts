@@ -208,7 +208,7 @@ type WireId = (callId: string) => string;
 const MIN_OUTPUT_TOKENS = 16;
 
 export function renderResponses(request: ModelRequest): ResponseCreateParamsStreaming {
-  const { model, maxTokens, system, tools, messages, mustCall } = request;
+  const { model, maxTokens, system, tools, messages, mustCall, oneCall } = request;
   const answer = sentSchema('openai-responses', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
@@ -218,6 +218,7 @@ export function renderResponses(request: ModelRequest): ResponseCreateParamsStre
     ...(instructions.trim() !== '' && { instructions }),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(mustCall && { tool_choice: 'required' as const }),
+    ...(tools.length > 0 && oneCall && { parallel_tool_calls: false }),
     input: messages.flatMap((message) => renderMessage(message, wireId)),
     ...(answer && {
       text: { format: { type: 'json_schema' as const, name: answer.name, strict: true, schema: { ...answer.schema } } },

@@ -42,7 +42,7 @@ const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
 type WireId = (callId: string) => string;
 
 export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): ChatCompletionCreateParams {
-  const { model, maxTokens, system, messages, mustCall } = request;
+  const { model, maxTokens, system, messages, mustCall, oneCall, stopAt } = request;
   const tools = request.tools.length === 0 && dialect.keepsTools && hasCalls(messages) ? [NO_TOOL] : request.tools;
   const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
@@ -60,6 +60,10 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
     [dialect.limitField]: Math.min(maxTokens, dialect.mostTokens),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(mustCall && { tool_choice: 'required' as const }),
+    ...(!reasons(model) && {
+      ...(tools.length > 0 && oneCall && { parallel_tool_calls: false }),
+      ...(stopAt && stopAt.length <= MAX_STOPS && { stop: [...stopAt] }),
+    }),
     messages: dialect.closesTools ? closeTools(turns) : turns,
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
@@ -67,6 +71,14 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
     stream: dialect.streams,
     ...(dialect.streams && dialect.usage && { stream_options: { include_usage: true } }),
   };
+}
+
+/** Of `stop`; the API refuses more. */
+const MAX_STOPS = 4;
+
+/** OpenAI's models that think refuse both wishes. */
+function reasons(model: string): boolean {
+  return /^(o\d|gpt-5)/.test(model);
 }
 
 /** For servers that want tools described where any were ever called. */
