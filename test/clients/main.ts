@@ -1,5 +1,6 @@
 /** `npm run test:clients` (scripts/test-clients.mjs): suites of other people's clients against the real thing, one after the other. */
 import { a2aSuite } from './a2a.js';
+import { JS_SUITES } from './js.js';
 import { MCP_SUITES } from './mcp.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
@@ -13,7 +14,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...MCP_SUITES];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES];
 
 export interface Wanted {
   /** Words of their names; all without. */

@@ -1,16 +1,14 @@
-/** MCP's own conformance suite and inspector. Both need a newer Node than Perdura does: they run with one that npm has. */
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+/** MCP's own conformance suite and inspector. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runProgram, type Finished } from './run-program.js';
-import { MissingProgram, type ClientPlace, type Outcome, type Suite } from './suite.js';
+import { installPackages, named } from './npm-packages.js';
+import type { Finished } from './run-program.js';
+import type { ClientPlace, Outcome, Suite } from './suite.js';
 
-const NODE = 'node@22';
 const CONFORMANCE = '@modelcontextprotocol/conformance@0.1.16';
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
 
@@ -18,11 +16,6 @@ export const MCP_SUITES: readonly Suite[] = [
   { name: 'MCP, conformance suite', client: named(CONFORMANCE), run: conformance },
   { name: 'MCP, inspector', client: `${named(INSPECTOR)} --cli`, run: inspector },
 ];
-
-function named(pin: string): string {
-  const at = pin.lastIndexOf('@');
-  return `${pin.slice(0, at)} ${pin.slice(at + 1)}`;
-}
 
 /** Scenarios that ask for what is not there by design, by the reason. Those of which nothing is known here must pass. */
 const APART: Readonly<Record<string, readonly string[]>> = {
@@ -152,24 +145,9 @@ interface Tools {
   run(bin: 'conformance' | 'mcp-inspector', args: readonly string[]): Promise<Finished>;
 }
 
-/** Packages in a folder of their own, once for these versions. */
 async function installed(cacheDir: string): Promise<Tools> {
-  const pins = [NODE, CONFORMANCE, INSPECTOR];
-  const dir = join(cacheDir, `node-${createHash('sha256').update(pins.join()).digest('hex').slice(0, 12)}`);
-  const ready = join(dir, 'ready');
-  if (!existsSync(ready)) {
-    await rm(dir, { recursive: true, force: true });
-    await mkdir(dir, { recursive: true });
-    await writeFile(join(dir, 'package.json'), '{ "private": true }');
-    const made = await runProgram('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...pins], {
-      cwd: dir,
-      timeoutMs: 600_000,
-    });
-    if (made.code !== 0) throw new MissingProgram(`npm cannot install ${pins.join(', ')}: ${made.stderr.trim().slice(-300)}`);
-    await writeFile(ready, '');
-  }
-  const bin = join(dir, 'node_modules', '.bin');
-  // What it keeps of servers that were asked is no business of a person's own inspector.
+  const { dir, run } = await installPackages(cacheDir, [CONFORMANCE, INSPECTOR]);
+  // What it keeps of servers that were asked is no business of a person's inspector.
   const env = { HOME: dir, MCP_CATALOG_PATH: join(dir, 'catalog.json') };
-  return { run: (name, args) => runProgram(join(dir, 'node_modules', 'node', 'bin', 'node'), [join(bin, name), ...args], { env }) };
+  return { run: (bin, args) => run({ bin }, args, env) };
 }

@@ -28,7 +28,7 @@ export const PYTHON_SUITES: readonly Suite[] = [
 ];
 
 function suite(name: string, pin: string, file: string, beside: readonly string[] = []): Suite {
-  return { name, client: onPypi(pin), run: async (place) => outcomesOf(await python(place, file, [pin, ...beside])) };
+  return { name, client: onPypi(pin), run: async (place) => outcomesIn(await python(place, file, [pin, ...beside])) };
 }
 
 function onPypi(pin: string): string {
@@ -69,8 +69,8 @@ async function python(place: ClientPlace, file: string, pins: readonly string[])
   return runProgram(await environment(place.cacheDir, pins), [join(PROGRAMS, file)], { env, timeoutMs: 600_000 });
 }
 
-/** A line of JSON for each check (python/checks.py); a program that ends badly has failed too. */
-function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }): readonly Outcome[] {
+/** A line of JSON for each check (python/checks.py, js/checks.mjs); a program that ends badly has failed too. */
+export function outcomesIn({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }): readonly Outcome[] {
   const outcomes = stdout
     .split('\n')
     .filter((line) => line.startsWith('{'))

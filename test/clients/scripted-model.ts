@@ -3,6 +3,9 @@
  *
  * - `call NAME {"an": "input"}`: calls that tool of the client, in the same answer with other such lines; once it has results it repeats them.
  * - `say WORDS`: says just these.
+ * - `cut WORDS`, `refuse WORDS`: says these, and ends for want of room, or since it will not go on.
+ * - `slow WORDS`: says these for seconds.
+ * - `fail`: is an error of the provider that no second try mends.
  * - `report`: says as JSON what the request of this very call had: tools, choice, stop texts, pictures.
  *
  * Where it must call a tool or answer by a schema, it does so, with values that fit. Otherwise it repeats what was said.
@@ -16,14 +19,21 @@ import { callTools, text, type Reply, type ToolCall } from '../support/provider-
 
 const PREFIX = 'client__';
 
+const ENDINGS: Readonly<Record<string, Partial<Reply>>> = {
+  cut: { stopReason: 'max_tokens' },
+  refuse: { stopReason: 'refusal' },
+  slow: { chunks: { size: 2, delayMs: 300 } },
+};
+
 export function scriptedReply(request: ApiRequest): Reply {
   const said = lastWords(request);
   const results = latestResults(request);
   if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any') return callTools(...forced(request, said, results.length > 0));
   const calls = results.length > 0 ? [] : callsIn(said);
   if (calls.length > 0) return callTools(...calls);
-  const words = /^say (.*)$/m.exec(said)?.[1];
-  if (words !== undefined) return text(words);
+  const [, how = '', words] = /^(say|cut|refuse|slow) (.*)$/m.exec(said) ?? [];
+  if (words !== undefined) return { ...text(words), ...ENDINGS[how] };
+  if (/^fail$/m.test(said)) return { fault: { kind: 'status', status: 400, message: 'this cannot be' } };
   if (/^report$/m.test(said)) return text(JSON.stringify(report(request)));
   const schema = wantedSchema(request);
   if (schema) return text(JSON.stringify(sample(schema, schema)));
@@ -65,7 +75,10 @@ function sample(schema: unknown, root: unknown): unknown {
   if (!isRecord(schema)) return 'anything';
   const { $ref, enum: values, const: only, anyOf, allOf, type, properties = {}, items } = schema as Record<string, unknown>;
   if (typeof $ref === 'string') {
-    const found = $ref.split('/').slice(1).reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : undefined), root);
+    const found = $ref
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : undefined), root);
     return sample(found, root);
   }
   if (only !== undefined) return only;
