@@ -93,8 +93,8 @@ export interface ItemRef {
   readonly isPlain?: true;
 }
 
-/** How a tool call ended, as the model reads it. */
-export interface ToolResultMessage {
+/** How a tool call ended, as the model reads it, with the pictures, sound and documents that it brought. */
+export interface ToolResultMessage extends Media {
   readonly role: 'tool';
   readonly callId: string;
   readonly name: string;
@@ -204,6 +204,13 @@ export function pickContent(carrier: Partial<MessageContent>): MessageContent {
   return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
+/** What carries them, without them. */
+export function withoutMedia<Carrier extends Media>(carrier: Carrier): Carrier {
+  const { images: _i, audio: _a, video: _v, documents: _d, ...rest } = carrier;
+  // Each of them is optional.
+  return rest as Carrier;
+}
+
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
   if (!hasMedia(carrier)) return {};
   const lists = MEDIA_KINDS.flatMap((kind) => {
@@ -272,6 +279,15 @@ export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, s
 
 export function toolEntry(result: Place & Omit<ToolResultMessage, 'role'>, seq: number): Entry {
   const { slot, session, turn, ts, callId, name, outcome, text, item, files } = result;
-  const message = { role: 'tool', callId, name, outcome, text, ...(item && { item }), ...(files && { files }) } as const;
+  const message = {
+    role: 'tool',
+    callId,
+    name,
+    outcome,
+    text,
+    ...pickMedia(result),
+    ...(item && { item }),
+    ...(files && { files }),
+  } as const;
   return { v: 1, slot, session, turn, seq, ts, message };
 }
