@@ -28,8 +28,8 @@ import {
   mapMedia,
   pickMedia,
   sourcesIn,
-  withoutMedia,
 } from '../records/message.js';
+import { withoutMedia } from '../records/message-media.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './wire.js';
 import { isRecord } from '../platform/json.js';
 

@@ -93,7 +93,7 @@ export interface ItemRef {
   readonly isPlain?: true;
 }
 
-/** How a tool call ended, as the model reads it, with the pictures, sound and documents that it brought. */
+/** How a tool call ended, as the model reads it, and what it brought. */
 export interface ToolResultMessage extends Media {
   readonly role: 'tool';
   readonly callId: string;
@@ -204,13 +204,6 @@ export function pickContent(carrier: Partial<MessageContent>): MessageContent {
   return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
-/** What carries them, without them. */
-export function withoutMedia<Carrier extends Media>(carrier: Carrier): Carrier {
-  const { images: _i, audio: _a, video: _v, documents: _d, ...rest } = carrier;
-  // Each of them is optional.
-  return rest as Carrier;
-}
-
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
   if (!hasMedia(carrier)) return {};
   const lists = MEDIA_KINDS.flatMap((kind) => {
@@ -258,18 +251,7 @@ export interface ClientTool {
 
 // One entry from what produced it: the same when it is first written, and when it is rebuilt from history.
 
-type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
-
-/** `tools`: where those lie that came with it. */
-export function userEntry(
-  { messageId, slot, turn, seq, session, ts }: Place & { readonly seq: number; readonly messageId: string },
-  text: Body,
-  media: Media = {},
-  tools?: string,
-): Entry {
-  const message = { role: 'user', text, ...pickMedia(media), ...(tools !== undefined && { tools: { ref: tools } }) } as const;
-  return { v: 1, slot, session, turn, seq, ts, message, messageId };
-}
+export type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
 
 /** Undefined when the answer has nothing worth remembering. */
 export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, seq: number): Entry | undefined {
@@ -279,15 +261,7 @@ export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, s
 
 export function toolEntry(result: Place & Omit<ToolResultMessage, 'role'>, seq: number): Entry {
   const { slot, session, turn, ts, callId, name, outcome, text, item, files } = result;
-  const message = {
-    role: 'tool',
-    callId,
-    name,
-    outcome,
-    text,
-    ...pickMedia(result),
-    ...(item && { item }),
-    ...(files && { files }),
-  } as const;
+  const brought = { ...pickMedia(result), ...(item && { item }), ...(files && { files }) };
+  const message = { role: 'tool', callId, name, outcome, text, ...brought } as const;
   return { v: 1, slot, session, turn, seq, ts, message };
 }

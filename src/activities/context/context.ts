@@ -1,15 +1,8 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
 import { isKept, citedTokens } from '../../conversation/context/citing.js';
-import {
-  isBodyRef,
-  isFromPerson,
-  shownText,
-  sourcesIn,
-  withoutMedia,
-  type ConversationMessage,
-  type Entry,
-} from '../../records/message.js';
+import { isBodyRef, isFromPerson, shownText, sourcesIn, type ConversationMessage, type Entry } from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/citations.js';

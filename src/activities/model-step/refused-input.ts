@@ -7,7 +7,8 @@
  * tools, the answer that called them. What is older goes last, once a shorter prompt has not helped either. A refused request costs nothing, and there are six of them at most.
  */
 import type { MediaKind, MediaSource, ToolResultMessage } from '../../records/message.js';
-import { mapMedia, shownText, sourcesIn, withoutMedia } from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
+import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
 import { truncate } from '../../records/text.js';
 import { ModelFailure, type ModelFailureKind, type ModelRequest, type ModelUsage } from '../../models/model.js';
 import { BASE } from '../../conversation/context/learning.js';

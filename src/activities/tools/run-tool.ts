@@ -11,13 +11,13 @@ import {
   pickMedia,
   toolEntry,
   shownText,
-  withoutMedia,
   type JsonValue,
   type Media,
   type ToolOutcome,
   type Body,
   type ItemRef,
 } from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { truncate } from '../../records/text.js';
 import type { LiveEvent, Store } from '../../stores/store.js';

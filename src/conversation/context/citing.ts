@@ -84,11 +84,12 @@ export function countResult(state: ConversationState, result: Pick<ToolFinished,
 /** The same on numbers alone. `budget`: tokens that a prompt may have. */
 export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce' | 'tokenRatio'>>(
   numbers: Numbers,
-  { text, item, ...media }: Pick<ToolFinished, 'text' | 'item'> & Media,
+  result: Pick<ToolFinished, 'text' | 'item'> & Media,
   budget: number,
 ): Numbers {
+  const { text, item } = result;
   const { shownOnce, tokenRatio: ratio = 1 } = numbers;
-  const contextTokens = numbers.contextTokens + estimateMediaTokens(media);
+  const contextTokens = numbers.contextTokens + estimateMediaTokens(result);
   const [size, each] = [measureBodyTokens(text), typeof text === 'string' ? text.length : text.bytes];
   const whole = Math.ceil(size * ratio);
   if (!item) return { ...numbers, contextTokens: contextTokens + whole };
