@@ -14,7 +14,8 @@ import type {
 import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
-import { userEntry, type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
+import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
+import { userEntry } from '../records/message-media.js';
 import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';

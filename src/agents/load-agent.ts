@@ -12,7 +12,7 @@ import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/limits.js';
 import { decodeText } from '../records/file-type.js';
 import { readTenant, qualifiedScope } from '../records/identity.js';
-import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
+import { listIgnored, mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, withOwnModel, withoutGrants, type AgentConfig } from './agent-config.js';
@@ -25,7 +25,7 @@ export interface LoadedAgent {
   readonly files: IdentityFiles;
   /** MCP servers, sorted by name; what stands in their settings for variables is not filled in. */
   readonly servers: readonly McpServer[];
-  /** Files of the folder that look as if they were read, and are not. */
+  /** What of the folder looks as if it were read, and is not, a sentence for each. */
   readonly unread: readonly string[];
   /** The system prompt without any memory. */
   readonly system: string;
@@ -162,14 +162,14 @@ export async function loadAgent(
   const hash = createHash('sha256')
     .update(JSON.stringify([id, config, system, ...(servers.length > 0 ? [servers] : [])]))
     .digest('hex');
-  const unread = existsSync(join(agentsDir, id, MEMORY_FILE)) ? [MEMORY_FILE] : [];
+  const unread = [
+    ...(existsSync(join(agentsDir, id, MEMORY_FILE)) ? [UNREAD_MEMORY] : []),
+    ...(serversText === undefined ? [] : listIgnored(JSON.parse(serversText)).map((sentence) => `${SERVERS_FILE}: ${sentence}`)),
+  ];
   return { id, config, files, servers, unread, system, hash };
 }
 
-/** `LoadedAgent.unread` as a sentence. */
-export function describeUnread(unread: readonly string[]): string {
-  return `${unread.join(', ')} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory\`)`;
-}
+const UNREAD_MEMORY = `${MEMORY_FILE} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory\`)`;
 
 function refuseBadId(id: string): void {
   if (ID_PATTERN.test(id)) return;

@@ -14,7 +14,7 @@ import type { ModelHook, Model, SilenceLimits } from '../models/model.js';
 import { PROVIDERS, type DeclaredModels } from '../models/known-models.js';
 import type { Observer } from '../telemetry/observer.js';
 import { builtinTools } from '../tools/builtin/index.js';
-import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
+import { listIgnored, mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import type { Tool } from '../tools/tool.js';
 import { installTypeScript } from './typescript.js';
@@ -161,6 +161,8 @@ export function checkExtensions(given: unknown, from: string): Extensions {
   }
   const servers = mcpConfigSchema.safeParse({ mcpServers });
   if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
+  const [ignored] = listIgnored({ mcpServers });
+  if (ignored !== undefined) refuse(ignored);
   const declared = declaredModelsSchema.safeParse({ models: given['models'] });
   if (!declared.success) refuse(listIssues(declared.error.issues).join('; '));
   for (const name of Object.keys(declared.data?.models ?? {})) {

@@ -49,10 +49,10 @@ export async function withLongBlocksStored(
   );
 }
 
-/** What is long goes to the store. */
-export async function mediaToRefs(store: Store, key: ConversationKey, media: Media): Promise<Media> {
+/** What is long goes to the store. `inline`: characters of base64. */
+export async function mediaToRefs(store: Store, key: ConversationKey, media: Media, inline = TEXT_INLINE): Promise<Media> {
   return changed(media, async (source) => {
-    if (!('base64' in source) || source.base64.length <= TEXT_INLINE) return [source];
+    if (!('base64' in source) || source.base64.length <= inline) return [source];
     const { ref } = await store.bodies.put(key, source.base64);
     return [{ mediaType: source.mediaType, ref }];
   });
@@ -62,9 +62,8 @@ export async function mediaToRefs(store: Store, key: ConversationKey, media: Med
 export function hasBodies(message: ConversationMessage): boolean {
   switch (message.role) {
     case 'user':
-      return typeof message.text !== 'string' || sourcesIn(message).some(({ source }) => 'ref' in source);
     case 'tool':
-      return typeof message.text !== 'string';
+      return typeof message.text !== 'string' || sourcesIn(message).some(({ source }) => 'ref' in source);
     case 'assistant':
       return message.blocks.some((block) => (block.kind === 'text' ? typeof block.text !== 'string' : 'inputRef' in block));
   }
@@ -78,7 +77,7 @@ export function listBodyRefs({ message }: Entry): string[] {
     case 'user':
       return [...toRefs(message.text), ...toRefs(message.tools), ...sourcesIn(message).flatMap(({ source }) => toRefs(source))];
     case 'tool':
-      return toRefs(message.text);
+      return [...toRefs(message.text), ...sourcesIn(message).flatMap(({ source }) => toRefs(source))];
     case 'assistant':
       return message.blocks.flatMap((block) =>
         block.kind === 'text' ? toRefs(block.text) : block.kind === 'tool-call' ? toRefs(block.inputRef) : [],
@@ -90,9 +89,8 @@ export function listBodyRefs({ message }: Entry): string[] {
 export async function withBodies(store: Store, key: ConversationKey, { message }: Pick<Entry, 'message'>): Promise<ConversationMessage> {
   switch (message.role) {
     case 'user':
-      return { ...message, text: await readText(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };
     case 'tool':
-      return { ...message, text: await readText(store, key, message.text) };
+      return { ...message, text: await readText(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };
     case 'assistant':
       return {
         ...message,

@@ -15,7 +15,7 @@ export type CountTokens = (text: string) => number;
 export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
   let tokens = 0;
   addMessage(message, (body) => (tokens += measureBodyTokens(body, count)));
-  return Math.ceil(tokens) + (message.role === 'user' ? estimateMediaTokens(message) : 0);
+  return Math.ceil(tokens) + (message.role === 'assistant' ? 0 : estimateMediaTokens(message));
 }
 
 function addMessage(message: ConversationMessage, add: (body: Body) => void): void {

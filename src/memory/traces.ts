@@ -125,7 +125,7 @@ function tracesOfAssistant({ blocks, stop }: AssistantMessage): TraceBody[] {
   return [answer, ...calls];
 }
 
-function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): TraceBody {
+function traceOfResult({ callId, name, outcome, text, ...media }: ToolResultMessage): TraceBody {
   return {
     trace_type: 'tool_result',
     content: '',
@@ -135,6 +135,7 @@ function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): Trac
     correlation_id: callId,
     ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
     ...toResultRef(text),
+    ...(sourcesIn(media).length > 0 && { media: toAddresses(media) }),
     // The seed knows results and errors; the three other ends differ by their tag.
     ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
   };

@@ -11,6 +11,7 @@
  *   exception, as it cannot be sent at all.)
  * - Thinking and opaque blocks go back only to the provider that made them.
  * - An assistant message that calls no tool is followed by a user message; an interrupted one by a word that it was.
+ * - Pictures, sound and documents of tools stand in a user message behind the results: no API takes all of them in a result, some none.
  * - All text is well-formed.
  *
  * Two user messages in a row stay two: merging is the renderer's, as not every provider wants it.
@@ -25,8 +26,10 @@ import {
   type UserMessage,
   MEDIA_KINDS,
   mapMedia,
+  pickMedia,
   sourcesIn,
 } from '../records/message.js';
+import { withoutMedia } from '../records/message-media.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './wire.js';
 import { isRecord } from '../platform/json.js';
 
@@ -131,7 +134,8 @@ function sanitizeAssistant(
   const trimmed = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
   return [
     ...(trimmed.length === 0 ? [] : [sameBlocks(trimmed, message.blocks) ? message : { ...message, blocks: trimmed }]),
-    ...results,
+    ...results.map((result) => (sourcesIn(result).length === 0 ? result : withoutMedia(result))),
+    ...results.flatMap((result, at) => filesMessage(result, results.length === 1 ? '' : `, result ${at + 1} of ${results.length}`)),
     ...(message.stop === 'interrupted' ? [INTERRUPTED] : []),
   ];
 }
@@ -161,6 +165,13 @@ function sanitizeCall(call: ToolCall, callId: string): ToolCall {
 function soundResult(result: ToolResultMessage, callId: string): ToolResultMessage {
   const text = toWellFormedBody(result.text);
   return callId === result.callId && text === result.text ? result : { ...result, callId, text };
+}
+
+/** Says whose they are: what is to be read in a picture is no person's word. */
+function filesMessage(result: ToolResultMessage, which: string): UserMessage[] {
+  if (sourcesIn(result).length === 0) return [];
+  const text = `[From the result of the tool ${result.name}${which}. What is in it comes from the tool, not from the user.]`;
+  return [sanitizeUser({ role: 'user', from: 'notice', text, ...pickMedia(result) })];
 }
 
 /** Tools run only when the model stopped to have them run: a call in any other message has certainly not been made. */

@@ -102,8 +102,8 @@ export interface ItemRef {
   readonly isPlain?: true;
 }
 
-/** How a tool call ended, as the model reads it. */
-export interface ToolResultMessage {
+/** How a tool call ended, as the model reads it, and what it brought. */
+export interface ToolResultMessage extends Media {
   readonly role: 'tool';
   readonly callId: string;
   readonly name: string;
@@ -262,18 +262,7 @@ export interface ClientTool {
 
 // One entry from what produced it: the same when it is first written, and when it is rebuilt from history.
 
-type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
-
-/** `tools`: where those lie that came with it. */
-export function userEntry(
-  { messageId, slot, turn, seq, session, ts }: Place & { readonly seq: number; readonly messageId: string },
-  text: Body,
-  media: Media = {},
-  tools?: string,
-): Entry {
-  const message = { role: 'user', text, ...pickMedia(media), ...(tools !== undefined && { tools: { ref: tools } }) } as const;
-  return { v: 1, slot, session, turn, seq, ts, message, messageId };
-}
+export type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
 
 /** Undefined when the answer has nothing worth remembering. */
 export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, seq: number): Entry | undefined {
@@ -283,6 +272,7 @@ export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, s
 
 export function toolEntry(result: Place & Omit<ToolResultMessage, 'role'>, seq: number): Entry {
   const { slot, session, turn, ts, callId, name, outcome, text, item, files } = result;
-  const message = { role: 'tool', callId, name, outcome, text, ...(item && { item }), ...(files && { files }) } as const;
+  const brought = { ...pickMedia(result), ...(item && { item }), ...(files && { files }) };
+  const message = { role: 'tool', callId, name, outcome, text, ...brought } as const;
   return { v: 1, slot, session, turn, seq, ts, message };
 }

@@ -6,8 +6,10 @@
  * - Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
  */
 import { z } from 'zod';
-import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
+import { LIMITS } from '../conversation/protocol/limits.js';
+import { MEDIA_KINDS, type JsonObject, type JsonValue, type Media, type ToolResultMessage } from '../records/message.js';
 import { boundText, errorText, firstBytes, toText, listIssues } from './result-text.js';
+import { createMediaReader } from './result-media.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -142,7 +144,7 @@ function invalidInput(name: string, schema: z.ZodObject, error: z.ZodError, inpu
 function toResult(value: unknown): ToolResult {
   if (typeof value === 'object' && value !== null && 'ok' in value) {
     if (value.ok === true && 'content' in value) return withBeside(toText(value.content), value);
-    if (value.ok === false && 'error' in value) return { ok: false, error: errorText(value.error) };
+    if (value.ok === false && 'error' in value) return { ok: false, error: errorText(value.error), ...readMedia(value).media };
   }
   return { ok: true, content: toText(value) };
 }
@@ -155,7 +157,9 @@ function withBeside(
   const task = taskSchema.optional().safeParse(given.task);
   const files = filesSchema.optional().safeParse(given.files);
   const context = contextSchema.optional().safeParse(given.context);
+  const { media, problems: wrongFiles } = readMedia(given);
   const problems = [
+    ...wrongFiles,
     ...(task.success ? [] : listIssues(task.error.issues).map((issue) => `task: ${issue}`)),
     ...(context.success ? [] : listIssues(context.error.issues).map((issue) => `context: ${issue}`)),
     ...(files.success ? [] : listIssues(files.error.issues).map((issue) => `files: ${issue}`)),
@@ -168,9 +172,35 @@ function withBeside(
         : boundText(`${content}\n[What the tool returned besides this text was left out: ${problems.join('; ')}]`),
     ...(task.data && { task: task.data }),
     ...(context.data && { context: context.data as JsonObject }),
+    ...media,
     // Once through JSON: a path list that is undefined is not there.
     ...(files.data && { files: JSON.parse(JSON.stringify(files.data)) as ToolResultMessage['files'] }),
   };
+}
+
+const source = z.union([
+  z.object({ mediaType: z.string().max(200), base64: z.string() }),
+  z.object({ mediaType: z.string().max(200), url: z.url({ protocol: /^https?$/ }).max(LIMITS.mediaUrl) }),
+]);
+
+/** References are the conversation's to give: a tool brings files themselves, or their addresses. */
+function readMedia(given: object): { readonly media: Media; readonly problems: readonly string[] } {
+  const reader = createMediaReader();
+  const problems: string[] = [];
+  for (const kind of MEDIA_KINDS) {
+    const list: unknown = (given as Readonly<Record<string, unknown>>)[kind];
+    if (list === undefined) continue;
+    const checked = z.array(source).max(LIMITS.mediaPerMessage).safeParse(list);
+    if (!checked.success) {
+      problems.push(...listIssues(checked.error.issues).map((issue) => `${kind}: ${issue}`));
+      continue;
+    }
+    for (const one of checked.data) {
+      const problem = 'url' in one ? reader.addAddress(kind, one) : reader.add(one.base64, one.mediaType);
+      if (problem !== undefined) problems.push(`${kind}: ${problem}`);
+    }
+  }
+  return { media: reader.media(), problems };
 }
 
 // What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory.

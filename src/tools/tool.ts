@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { isClientTool } from '../conversation/protocol/message.js';
 import type { WorkflowAction } from '../conversation/turn/model-step-effects.js';
 import type { Episode, Task } from '../records/episodes.js';
-import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
+import type { JsonObject, JsonValue, Media, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
 import type { RecallQuery } from '../memory/recall/recall.js';
@@ -11,7 +11,7 @@ import type { Recalled } from '../memory/recall/recalled.js';
 import type { ToolDescription } from '../models/model.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
-export type ToolResult =
+export type ToolResult = (
   | {
       readonly ok: true;
       readonly content: string;
@@ -22,7 +22,10 @@ export type ToolResult =
       /** Replaces these keys of the shared context; null takes one away. */
       readonly context?: JsonObject;
     }
-  | { readonly ok: false; readonly error: string };
+  | { readonly ok: false; readonly error: string }
+) &
+  /** Pictures, sound and documents, for a model that takes them. */
+  Media;
 
 /** What a tool finds around it while it runs. */
 export interface ToolContext {

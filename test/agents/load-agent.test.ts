@@ -420,11 +420,18 @@ describe('mcp.json', () => {
     expect((await createAgentLoader(agents, Date.now, [], async () => false)('ada')).servers).toEqual([]);
   });
 
+  it('has a warning for each field that only other programs know', async () => {
+    write('ada', {});
+    servers({ mcpServers: { a: { url: 'http://x', autoApprove: ['b'] } } });
+    const { servers: read, unread } = await loadAgent(agents, 'ada');
+    expect(read).toMatchObject([{ name: 'a', url: 'http://x' }]);
+    expect(unread).toEqual(['mcp.json: mcpServers.a: autoApprove is not used: "approvals" in agent.json says which calls ask']);
+  });
+
   it.each<[text: unknown, complaint: string]>([
     ['{', 'mcp.json is not JSON'],
-    [{ mcpServers: { a: { type: 'sse', url: 'http://x' } } }, 'mcp.json: mcpServers.a.type: expected "stdio" (with "command") or "http"'],
+    [{ mcpServers: { a: { type: 'ws', url: 'http://x' } } }, 'mcp.json: mcpServers.a.type: expected "stdio" (with "command") or "http"'],
     [{ mcpServers: { a: {} } }, 'mcp.json: mcpServers.a.command:'],
-    [{ mcpServers: { a: { url: 'http://x', header: {} } } }, 'mcp.json: mcpServers.a.header: no such field'],
     [{ mcpServers: { a: { command: 'x', args: 'y' } } }, 'mcp.json: mcpServers.a.args:'],
     [{ mcpServers: { 'a\nb': { command: 'x' } } }, 'mcp.json: mcpServers.a\nb: '],
     [{ mcpServers: [] }, 'mcp.json: mcpServers:'],

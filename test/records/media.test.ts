@@ -1,4 +1,5 @@
-import { type JsonValue, mediaBytes, pickMedia, userEntry } from '../../src/records/message.js';
+import { type JsonValue, mediaBytes, pickMedia } from '../../src/records/message.js';
+import { userEntry } from '../../src/records/message-media.js';
 import { readMessage } from '../../src/conversation/protocol/message.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
 

@@ -1,7 +1,8 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
 import { isKept, citedTokens } from '../../conversation/context/citing.js';
-import { isFromPerson, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
+import { isBodyRef, isFromPerson, shownText, sourcesIn, type ConversationMessage, type Entry } from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/citations.js';
@@ -46,7 +47,7 @@ export async function loadContext(
   const stored = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
-  const messages = [...(await citeOld(stored))];
+  const messages = [...(await citeOld(withoutOldMedia(stored)))];
   const long = messages.flatMap((message, i) => (hasBodies(message) ? [{ message, i }] : []));
   await Promise.all(long.map(async (one) => (messages[one.i] = await withBodies(dependencies.store, dependencies.key, one))));
   const short = new Set(listSlots(byEnds));
@@ -55,6 +56,26 @@ export async function loadContext(
     if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
   });
   return frameNew(messages).map((message, i) => ({ ...entries[i], message }));
+}
+
+/** Files of tools that a prompt shows: from so many on the oldest leave it together, so that its beginning changes seldom. */
+const MOST_FILES = 20;
+const FEWEST_FILES = 10;
+
+/** A loop that looks at a screen makes more pictures than a request may have. Those of people stay. */
+function withoutOldMedia(messages: readonly ConversationMessage[]): readonly ConversationMessage[] {
+  const count = (message: ConversationMessage): number => (message.role === 'tool' ? sourcesIn(message).length : 0);
+  const all = messages.reduce((sum, message) => sum + count(message), 0);
+  if (all <= MOST_FILES) return messages;
+  let left = Math.floor((all - FEWEST_FILES - 1) / (MOST_FILES - FEWEST_FILES)) * (MOST_FILES - FEWEST_FILES);
+  return messages.map((message) => {
+    const files = count(message);
+    if (files === 0 || left <= 0 || message.role !== 'tool') return message;
+    left -= files;
+    const note = `[${files === 1 ? 'a file' : `${files} files`} of this result, shown before, and not any more]`;
+    const text = isBodyRef(message.text) ? { ...message.text, preview: `${note}\n${message.text.preview}` } : `${message.text}\n${note}`;
+    return { ...withoutMedia(message), text };
+  });
 }
 
 /** Without a memory channel nothing says that a result is kept elsewhere. */

@@ -1,7 +1,7 @@
 /** Reads an agent's settings at the start of a turn, from its files, the worker and the scope's memory. */
 import { createHash } from 'node:crypto';
 import { log } from '@temporalio/activity';
-import { AgentConfigError, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
+import { AgentConfigError, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/state/settings.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
@@ -28,7 +28,7 @@ export async function configure(dependencies: ConversationDependencies, request:
   try {
     const { settings, mode, unread, assumedWindow } = await readSettings(dependencies, request);
     if (settings.hash === request.knownHash) return { kind: 'unchanged' };
-    if (unread.length > 0) log.warn(describeUnread(unread), { agent });
+    for (const sentence of unread) log.warn(sentence, { agent });
     if (assumedWindow !== undefined)
       log.warn('the server of the model does not say how much it takes: a size is assumed', {
         model: settings.model,

@@ -152,14 +152,14 @@ async function refuseUnusable(output: JsonObject | undefined, tools: readonly Cl
 }
 
 /**
- * For a model that reads no documents: refuses one of this turn and replaces earlier ones by a description, so that one document does not
+ * For a model that reads no documents: refuses a person's of this turn and replaces others by a description, so that one document does not
  * end a conversation.
  */
 function withoutDocuments(messages: readonly ContextMessage[], { turn, model }: CallToMake): readonly ContextMessage[] {
   return messages.map((one) => {
     const { message } = one;
-    if (message.role !== 'user' || message.documents === undefined) return one;
-    if (one.turn === turn) throw cannotRead(model);
+    if (message.role === 'assistant' || message.documents === undefined) return one;
+    if (message.role === 'user' && one.turn === turn) throw cannotRead(model);
     const { documents, ...rest } = message;
     return { ...one, message: { ...rest, text: [...documents.map(describeDocument), shownText(message.text)].join('\n') } };
   });

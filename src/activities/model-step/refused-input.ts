@@ -7,6 +7,7 @@
  * tools, the answer that called them. What is older goes last, once a shorter prompt has not helped either. A refused request costs nothing, and there are six of them at most.
  */
 import type { MediaKind, MediaSource, ToolResultMessage } from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
 import { mapMedia, shownText, sourcesIn } from '../../records/message.js';
 import { truncate } from '../../records/text.js';
 import { ModelFailure, type ModelFailureKind, type ModelRequest, type ModelUsage } from '../../models/model.js';
@@ -36,7 +37,7 @@ const NAMES: Readonly<Record<MediaKind, string>> = { images: 'picture', audio: '
 /** Of messages that are stored, newest first. */
 export function listFiles(messages: readonly ContextMessage[]): FileInPrompt[] {
   return messages.toReversed().flatMap(({ message, slot, turn = '' }) => {
-    if (message.role !== 'user' || slot === undefined) return [];
+    if (message.role === 'assistant' || slot === undefined) return [];
     return sourcesIn(message).map(({ kind, source }, at) => ({ id: `file/${slot}/${at}`, slot, turn, kind, source }));
   });
 }
@@ -45,13 +46,13 @@ export function withoutFiles(messages: readonly ContextMessage[], words: Words):
   if (words.size === 0) return messages;
   return messages.map((one) => {
     const { message, slot } = one;
-    if (message.role !== 'user' || !sourcesIn(message).some((_, at) => words.has(`file/${slot}/${at}`))) return one;
-    const { images: _i, audio: _a, video: _v, documents: _d, ...plain } = message;
+    if (message.role === 'assistant' || !sourcesIn(message).some((_, at) => words.has(`file/${slot}/${at}`))) return one;
     let at = 0;
     const left = mapMedia({ ...message }, (list) => list.filter(() => !words.has(`file/${slot}/${at++}`)));
     const kept = Object.fromEntries(Object.entries(left).filter(([, list]) => (list as readonly unknown[]).length > 0));
     const inPlace = sourcesIn(message).flatMap((_, n) => words.get(`file/${slot}/${n}`) ?? []);
-    return { ...one, message: { ...plain, ...kept, text: [...inPlace, shownText(message.text)].join('\n') } };
+    const text = [...inPlace, shownText(message.text)].join('\n');
+    return { ...one, message: { ...withoutMedia(message), ...kept, text } };
   });
 }
 

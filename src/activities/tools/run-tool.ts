@@ -7,14 +7,24 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/turn/model-step-effects.js';
-import { toolEntry, shownText, type JsonValue, type ToolOutcome, type Body, type ItemRef } from '../../records/message.js';
+import {
+  pickMedia,
+  toolEntry,
+  shownText,
+  type JsonValue,
+  type Media,
+  type ToolOutcome,
+  type Body,
+  type ItemRef,
+} from '../../records/message.js';
+import { withoutMedia } from '../../records/message-media.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { truncate } from '../../records/text.js';
 import type { LiveEvent, Store } from '../../stores/store.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import type { Tool } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
-import { callFingerprint, readInput, RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
+import { callFingerprint, mediaToRefs, readInput, RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import { type AgentMemory, MEMORY_TOOLS, type ItemPlace, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { countTool } from '../../telemetry/metrics.js';
 import { readHealed } from '../context/context.js';
@@ -36,7 +46,7 @@ import { createKnownSecrets } from '../../platform/known-secrets.js';
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
 
-interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
+interface Ended extends Media, Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -92,18 +102,21 @@ export async function performTool(dependencies: ConversationDependencies, input:
     const { conversation, scope } = key;
     const context = { conversation, scope, session: input.session, turn, callId, tool: name, outcome: ended.outcome };
     const ts = now() / 1000;
+    // History gets where they lie, never themselves.
+    const media = await mediaToRefs(dependencies.store, key, pickMedia(ended), 0).catch(() => undefined);
+    const said = media ? ended.text : `${ended.text}\n[Its files are lost: the store did not take them.]`;
     let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
       const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: recorded.calls };
       const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
       kept = await keepResult(dependencies, input, answered, inlineLimit);
     });
-    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
+    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(said, input, argument), context);
     const { task, files, appContext, contextChange } = ended;
     const { text, item, record } = kept;
     const asking = spent();
     const reported = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
-    const beside = { ...reported, ...(item && { item }), ...(asking && { usage: asking.usage }) };
+    const beside = { ...reported, ...media, ...(item && { item }), ...(asking && { usage: asking.usage }) };
     const finished: ToolFinished = { ...toFinished(dependencies, input, ended.outcome, ''), ts, ms, text, ...beside };
     const publish = [...(await feed.rest(callId)), endEvent(finished)];
     const paid = asking && toSpending(dependencies, { kind: 'tool', ...asking });
@@ -167,12 +180,15 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
     if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
   }
   // A tool that does not listen to its signal is not waited for.
-  const result = secrets.redactIn(await orUndefinedOnAbort(signal, tool.run(argument, context)));
+  const answered = await orUndefinedOnAbort(signal, tool.run(argument, context));
+  const media = answered ? pickMedia(answered) : {};
+  // A picture is no text: secrets in it are not found, and its bytes are not changed.
+  const result = secrets.redactIn(answered && withoutMedia(answered));
   if (result?.ok === true) {
     const changed = result.context && (await writeAppContext(dependencies, { shared, on: input.appContext, change: result.context }));
-    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };
+    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...media, ...changed };
   }
-  if (result) return { outcome: 'error', text: result.error };
+  if (result) return { outcome: 'error', text: result.error, ...media };
   const harmless = input.plan.repeatable;
   if (timeout.aborted || !activity.cancellationSignal.aborted) {
     const text = `The tool did not finish within ${isRiding && !timeout.aborted ? 'the time of its step' : `${input.plan.timeoutMs} ms`} and was stopped.`;

@@ -99,22 +99,30 @@ async function serveAcp(frame: CommandFrame, { agent }: { readonly agent?: strin
   const { ndJsonStream } = await loadOptional([ACP_PACKAGE], () => import('@agentclientprotocol/sdk')).catch((cause: unknown) => {
     throw new Error(`cannot serve ACP: ${errorMessage(cause)}`, { cause });
   });
-  const [{ createAcpAgent }, { createConversations }] = await Promise.all([
+  const [{ createAcpAgent }, { createConversations }, { openSessionServers }] = await Promise.all([
     import('../../gateway/acp/agent.js'),
     import('../../gateway/core/conversations.js'),
+    import('../../tools/mcp/session-servers.js'),
   ]);
+  const opened = new Set<{ close(): Promise<void> }>();
   const log = (line: string): void => output.problem(line);
   const app = await createAcpAgent({
     conversations: createConversations(client, log),
     version: packageVersion(),
     log,
     ...(agent !== undefined && { agent }),
+    openServers: (servers, folder) => {
+      const here = openSessionServers(servers, folder, { variables: variablesOf(frame.config()), version: packageVersion(), log });
+      opened.add(here);
+      return here;
+    },
   });
   const input = Readable.toWeb(surroundings.input) as ReadableStream<Uint8Array>;
   const connection = app.connect(ndJsonStream(Writable.toWeb(surroundings.stdout) as WritableStream<Uint8Array>, input));
   output.note('serving the Agent Client Protocol over stdin and stdout');
   signal.addEventListener('abort', () => connection.close(), { once: true });
   await connection.closed;
+  await Promise.all([...opened].map((servers) => servers.close()));
   return EXIT.ok;
 }
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
+import { loadAgent, type LoadedAgent } from '../../agents/load-agent.js';
 import { IDENTITY_FILES } from '../../agents/system-prompt.js';
 import { needsStandIn, providerSettings, readSetting, type Config, type Environment, type SettingInUse } from '../../config.js';
 import { isScope } from '../../conversation/protocol/limits.js';
@@ -102,8 +102,13 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
       servers.push(...checkServers(agent, variables));
       failed.push(...checkAgentPackages(agent));
       if (config) failed.push(...checkListedModels(agent, config));
-      if (agent.unread.length > 0)
-        failed.push(warning(`Agent ${name}`, describeUnread(agent.unread), 'move what it says to USER.md or AGENTS.md'));
+      for (const sentence of agent.unread) {
+        const isMemory = sentence.startsWith('MEMORY.md');
+        const advice = isMemory
+          ? 'move what it says to USER.md or AGENTS.md'
+          : 'take it out, or leave it to the other programs that read this file';
+        failed.push(warning(`Agent ${name}`, sentence, advice));
+      }
       failed.push(...(await checkTexts(agentsDir, name)));
     } catch (error) {
       failed.push(brokenAgent(agentsDir, name, error));

@@ -13,9 +13,9 @@
 import { tokenRatio } from '../state/compaction-state.js';
 import type { CallNumbers } from './call-gate.js';
 import type { ToolFinished } from '../turn/model-step-effects.js';
-import type { ConversationMessage, ToolResultMessage } from '../../records/message.js';
+import type { ConversationMessage, Media, ToolResultMessage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens, measureBodyTokens, measureTokens } from '../../records/token-estimate.js';
+import { estimateMediaTokens, estimateTokens, measureBodyTokens, measureTokens } from '../../records/token-estimate.js';
 
 export const WHOLE_SHARE = 0.25;
 export const TOGETHER_SHARE = 0.5;
@@ -70,7 +70,7 @@ export function citationTokens({ item }: KeptResult, count: (text: string) => nu
 }
 
 /** Adds a result to the tokens of the next model call, and to `shownOnce` the part that the call after it no longer has. */
-export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
+export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'> & Media): ConversationState {
   const { contextTokens, compaction, settings } = state;
   const numbers = { contextTokens, shownOnce: compaction.shownOnce ?? 0, tokenRatio: tokenRatio(state) };
   const counted = withResultCounted(numbers, result, settings?.contextBudget ?? Infinity);
@@ -84,10 +84,12 @@ export function countResult(state: ConversationState, result: Pick<ToolFinished,
 /** The same on numbers alone. `budget`: tokens that a prompt may have. */
 export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce' | 'tokenRatio'>>(
   numbers: Numbers,
-  { text, item }: Pick<ToolFinished, 'text' | 'item'>,
+  result: Pick<ToolFinished, 'text' | 'item'> & Media,
   budget: number,
 ): Numbers {
-  const { contextTokens, shownOnce, tokenRatio: ratio = 1 } = numbers;
+  const { text, item } = result;
+  const { shownOnce, tokenRatio: ratio = 1 } = numbers;
+  const contextTokens = numbers.contextTokens + estimateMediaTokens(result);
   const [size, each] = [measureBodyTokens(text), typeof text === 'string' ? text.length : text.bytes];
   const whole = Math.ceil(size * ratio);
   if (!item) return { ...numbers, contextTokens: contextTokens + whole };

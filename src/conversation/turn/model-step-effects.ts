@@ -10,6 +10,7 @@ import type {
   ItemRef,
   JsonObject,
   JsonValue,
+  Media,
   ToolOutcome,
   ToolResultMessage,
 } from '../../records/message.js';
@@ -296,7 +297,7 @@ export interface RunToolInput {
 }
 
 /** How one call of a tool ended. */
-export interface ToolFinished {
+export interface ToolFinished extends Media {
   /** Set by a tool that changes the task. */
   readonly task?: Task;
   /** Files that the tool worked on. */

@@ -3,6 +3,7 @@ import type { SessionUpdate, StopReason as PromptStop } from '@agentclientprotoc
 import type { StopReason } from '../../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../../records/message.js';
 import type { Change } from '../core/turn-stream.js';
+import { toolKind } from './tool-kind.js';
 
 const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
 
@@ -40,7 +41,7 @@ export function createUpdates(turn: string): Updates {
               sessionUpdate: 'tool_call',
               toolCallId: change.callId,
               title: change.name,
-              kind: 'other',
+              kind: toolKind(change.name),
               status: 'in_progress',
               rawInput: parsed(change.input),
             },
@@ -78,7 +79,16 @@ export function toReplay({ message, slot }: Entry): readonly SessionUpdate[] {
         }
         if (block.kind !== 'tool-call') return [];
         const rawInput = isBodyRef(block.input) ? block.input.preview : block.input;
-        return [{ sessionUpdate: 'tool_call', toolCallId: block.callId, title: block.name, kind: 'other', status: 'pending', rawInput }];
+        return [
+          {
+            sessionUpdate: 'tool_call',
+            toolCallId: block.callId,
+            title: block.name,
+            kind: toolKind(block.name),
+            status: 'pending',
+            rawInput,
+          },
+        ];
       });
   }
 }

@@ -214,6 +214,10 @@ const recordedMessage = z
       text: recordedText,
       item: z.object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() }).optional(),
       files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).optional(),
+      images: media,
+      audio: media,
+      video: media,
+      documents: media,
     }),
   ])
   .openapi('RecordedMessage');

@@ -11,6 +11,7 @@ import {
   type MediaSource,
   MEDIA_KINDS,
   pickMedia,
+  type Media,
   type MediaKind,
   CHUNK_TYPE,
 } from '../../records/message.js';
@@ -111,14 +112,12 @@ const UNKNOWN_MODEL = 'imported/unknown';
 
 function toMessage(trace: SeedTrace, call: { readonly callId: string; readonly name: string }): ConversationMessage {
   switch (trace.trace_type) {
-    case 'user': {
-      const lists = MEDIA_KINDS.map((kind) => [kind, (trace.media?.[kind] ?? []).flatMap((address) => toSource(kind, address))] as const);
-      return { role: 'user', text: trace.content, ...pickMedia(Object.fromEntries(lists)) };
-    }
+    case 'user':
+      return { role: 'user', text: trace.content, ...toMedia(trace) };
     case 'tool_result': {
       const isError = trace.tool_error !== undefined && trace.tool_error !== null;
       const text = toText(isError ? trace.tool_error : (trace.tool_result ?? trace.content));
-      return { role: 'tool', ...call, outcome: isError ? 'error' : 'ok', text };
+      return { role: 'tool', ...call, outcome: isError ? 'error' : 'ok', text, ...toMedia(trace) };
     }
     default: {
       const stop = trace.tags?.includes('interrupted') === true ? 'interrupted' : 'end';
@@ -129,6 +128,11 @@ function toMessage(trace: SeedTrace, call: { readonly callId: string; readonly n
 
 function toEntry(slot: number, turn: string, seq: number, ts: number, message: ConversationMessage): Entry {
   return { v: 1, slot, session: 1, turn, seq, ts, message };
+}
+
+function toMedia({ media }: SeedTrace): Media {
+  const lists = MEDIA_KINDS.map((kind) => [kind, (media?.[kind] ?? []).flatMap((address) => toSource(kind, address))] as const);
+  return pickMedia(Object.fromEntries(lists));
 }
 
 /** A path of another machine is no address here. */

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
+import { withoutNullFields } from './null-fields.js';
 import type { McpServer, Variables } from './server-config.js';
 import {
   createJsonDepthLimit,
@@ -22,11 +23,17 @@ export interface Connection {
   readonly hasPrompts: boolean;
   /** All pages of a list, at most `MAX_LISTED` items; `isCut` says that there were more. */
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
-  /** One request; rejects with the server's error, or when the signal aborts. */
-  ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
+  /** One request; rejects with the server's error, when the signal aborts, or after `quietMs` without an answer or a word of progress. */
+  ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
   /** Whether it still answers. */
   isAlive(): Promise<boolean>;
   close(): Promise<void>;
+}
+
+export interface Asking {
+  readonly signal: AbortSignal;
+  /** Absent: the signal alone ends it. */
+  readonly quietMs?: number;
 }
 
 export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
@@ -124,18 +131,28 @@ function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'cl
       const page = z.looseObject({ [what]: z.array(z.unknown()), nextCursor: z.string().max(10_000).optional() });
       const deadline = Date.now() + timeoutMs;
       const items: unknown[] = [];
+      // A server that does not look at the cursor lists the same again: no item counts twice, and a page that has nothing new is the end.
+      const seen = new Set<string>();
       let cursor: string | undefined;
       for (let pages = 0; pages < MAX_PAGES && items.length <= MAX_LISTED; pages++) {
         const params = cursor === undefined ? {} : { cursor };
         const answer = await client.request({ method: METHODS[what], params }, page, { timeout: Math.max(1, deadline - Date.now()) });
-        items.push(...(answer[what] as unknown[]).slice(0, MAX_LISTED + 1));
-        cursor = answer.nextCursor as string | undefined;
+        const before = items.length;
+        for (const item of (answer[what] as unknown[]).slice(0, MAX_LISTED + 1)) {
+          const text = JSON.stringify(item);
+          if (!seen.has(text)) items.push(item);
+          seen.add(text);
+        }
+        const isEnd = pages > 0 && items.length === before;
+        cursor = isEnd ? undefined : (answer.nextCursor as string | undefined) || undefined;
         if (cursor === undefined) break;
       }
       return { items: items.slice(0, MAX_LISTED), isCut: items.length > MAX_LISTED || cursor !== undefined };
     },
 
-    ask: (method, params, signal) => client.request({ method, params }, anything, { signal, timeout: NO_TIMEOUT_MS }),
+    ask: (method, params, { signal, quietMs = NO_TIMEOUT_MS }) =>
+      // With a handler of progress the library sends a token for it.
+      client.request({ method, params }, anything, { signal, timeout: quietMs, resetTimeoutOnProgress: true, onprogress: () => undefined }),
 
     isAlive: () =>
       client.ping({ timeout: PING_MS }).then(
@@ -207,6 +224,7 @@ function boundedFetch(onRefused: Refuse): Fetch {
 
 function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
   const shape = createJsonDepthLimit();
+  const held: Uint8Array[] = [];
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
@@ -214,7 +232,10 @@ function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array
       bytes += chunk.length;
       if (bytes > MAX_BYTES) refuse(`the server's answer has more than ${MAX_BYTES} bytes`);
       else if (!shape.pass(chunk)) refuse(SHAPE_REFUSAL);
-      else controller.enqueue(chunk);
+      else held.push(chunk);
+    },
+    flush(controller) {
+      if (held.length > 0) controller.enqueue(Buffer.from(withoutNullFields(Buffer.concat(held).toString('utf8'))));
     },
   });
 }
@@ -224,6 +245,7 @@ function boundedEvents(pass: (bytes: number) => boolean, onRefused: Refuse): Tra
   const shape = createJsonDepthLimit();
   let bytes = 0;
   let isLineEmpty = true;
+  let held: Uint8Array[] = [];
   return new TransformStream({
     transform(chunk, controller) {
       const refuse = refuser(controller, onRefused);
@@ -235,17 +257,31 @@ function boundedEvents(pass: (bytes: number) => boolean, onRefused: Refuse): Tra
             if (!pass(bytes)) return refuse('the server sends events without end');
             if (!shape.pass(chunk.subarray(event, at))) return refuse(SHAPE_REFUSAL);
             shape.next();
-            event = at;
+            controller.enqueue(toCleanEvent(Buffer.concat([...held, chunk.subarray(event, at + 1)])));
+            held = [];
+            event = at + 1;
             bytes = 0;
           }
           isLineEmpty = true;
         } else if (byte !== 0x0d) isLineEmpty = false;
       }
-      if (!shape.pass(chunk.subarray(event))) return refuse(SHAPE_REFUSAL);
+      const rest = chunk.subarray(event);
+      if (!shape.pass(rest)) return refuse(SHAPE_REFUSAL);
       if (bytes > MAX_BYTES) refuse(`an event of the server has more than ${MAX_BYTES} bytes`);
-      else controller.enqueue(chunk);
+      else held.push(rest);
+    },
+    flush(controller) {
+      if (held.length > 0) controller.enqueue(Buffer.concat(held));
     },
   });
+}
+
+function toCleanEvent(event: Buffer): Uint8Array {
+  if (!event.includes('null')) return event;
+  const lines = event.toString('utf8').split(/\r?\n/);
+  const isData = (line: string): boolean => line.startsWith('data:');
+  const data = lines.filter(isData).map((line) => line.slice('data:'.length).replace(/^ /, ''));
+  return Buffer.from([`data: ${withoutNullFields(data.join('\n'))}`, ...lines.filter((line) => !isData(line))].join('\n'));
 }
 
 function refuser(controller: TransformStreamDefaultController<Uint8Array>, onRefused: Refuse): Refuse {

@@ -8,7 +8,7 @@
  * - When the server reports a changed list, the link notes it and reads the list on the next request: a storm of reports costs nothing.
  */
 import type { JsonObject } from '../../records/message.js';
-import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
+import { connect, ConnectionFault, type Asking, type Connection, type Listed } from './connection.js';
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
@@ -33,7 +33,7 @@ export interface ServerLink {
   /** Sees to it that `listing` is fresh, and waits at most so long. Never throws. */
   refresh(patienceMs: number): Promise<void>;
   /** Throws `ServerDown`, or what the server answers. */
-  ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
+  ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
   /** With those that the server was given: it neither shows them to a model, nor is sent one without a person's leave. */
   readonly secrets: KnownSecrets;
@@ -165,6 +165,15 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await gone.close();
   };
 
+  /** A session that the server has ended is no failure of the server: the next one begins at once. */
+  const forget = async (gone: Connection): Promise<void> => {
+    if (connection !== gone) return;
+    connection = undefined;
+    opening = undefined;
+    isStale = true;
+    await gone.close();
+  };
+
   /** A request that never reached the server may be sent again; one that failed otherwise may have been done. */
   const withConnection = async <T>(work: (of: Connection) => Promise<T>): Promise<T> => {
     const opened = await open();
@@ -172,8 +181,12 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
       return await work(opened);
     } catch (error) {
       if (isAnswer(error)) throw error;
+      if (isOldSession(error)) {
+        await forget(opened);
+        return work(await open());
+      }
       if (wasNotReached(error)) {
-        await drop(opened, 'it does not know this connection any more');
+        await drop(opened, 'it is not there any more');
         return work(await open());
       }
       // One call that hangs may be a slow one. A server that does not answer a ping is no longer there.
@@ -214,10 +227,10 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
       if (left > 0) await orUndefinedAfter(left, work);
     },
 
-    async ask(method, params, signal) {
+    async ask(method, params, how) {
       used = now();
       try {
-        return await withConnection((of) => of.ask(method, params, signal));
+        return await withConnection((of) => of.ask(method, params, how));
       } finally {
         used = now();
       }
@@ -251,10 +264,16 @@ function isAnswer(error: unknown): boolean {
   return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
 }
 
-/** A server that was started anew does not know the session; one that is away takes no connection. */
+/** A server that was started anew, or has ended the session, does not know it: 404 by the protocol, 400 by the examples of its libraries. */
+function isOldSession(error: unknown): boolean {
+  const { code } = errorFields(error);
+  return code === 404 || code === 400;
+}
+
+/** One that is away takes no connection. */
 function wasNotReached(error: unknown): boolean {
   const { code, cause } = errorFields(error);
-  return code === 404 || code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
+  return code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
 }
 
 const CONNECTION_CLOSED = -32000;

@@ -6,7 +6,7 @@ import type { JsonValue } from '../../records/message.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import type { Listed } from './connection.js';
 import type { ServerLink } from './link.js';
-import { promptText, resourceText, failed, leavingFor } from './run-server-tool.js';
+import { promptResult, resourceResult, failed, leavingFor } from './run-server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export const RESOURCE_TOOL_NAMES = ['mcp_get_prompt', 'mcp_list_prompts', 'mcp_list_resources', 'mcp_read_resource'] as const;
@@ -38,7 +38,7 @@ function ofResources(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, uri }) => leaving(links, server, uri),
       run: ({ server, uri }, { signal }) =>
         onServer(links, server, `Reading ${uri}`, async (link) =>
-          resourceText(await link.ask('resources/read', { uri }, signal), link.secrets.redact),
+          resourceResult(await link.ask('resources/read', { uri }, { signal }), link.secrets.redact),
         ),
     }),
   ];
@@ -65,7 +65,7 @@ function ofPrompts(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, name, arguments: given = {} }) => leaving(links, server, { name, arguments: given }),
       run: ({ server, name, arguments: given = {} }, { signal }) =>
         onServer(links, server, `The prompt ${name}`, async (link) =>
-          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.secrets.redact),
+          promptResult(await link.ask('prompts/get', { name, arguments: given }, { signal }), link.secrets.redact),
         ),
     }),
   ];
@@ -84,12 +84,12 @@ async function onServer(
   links: readonly ServerLink[],
   name: string,
   what: string,
-  work: (link: ServerLink) => Promise<string>,
+  work: (link: ServerLink) => Promise<ToolResult>,
 ): Promise<ToolResult> {
   const link = links.find(({ server }) => server.name === name);
   if (!link) return { ok: false, error: `There is no such MCP server here: ${JSON.stringify(name)}. ${serversIn(links)}` };
   try {
-    return { ok: true, content: await work(link) };
+    return await work(link);
   } catch (error) {
     return failed(what, link, error);
   }

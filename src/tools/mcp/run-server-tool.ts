@@ -4,8 +4,10 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { examineLeaving } from '../egress-scan.js';
 import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
+import { createMediaReader, type MediaReader } from '../result-media.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
+import { totalTimeout } from './server-config.js';
 import type { ToolPin } from '../../stores/store.js';
 import { toPin, withSafeNames, type ServerTool, type ToolState } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
@@ -37,7 +39,11 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
     name,
     description,
     inputSchema,
-    policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), quick: false, timeoutMs: timeout },
+    policy: {
+      repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent),
+      quick: false,
+      timeoutMs: totalTimeout(link.server),
+    },
     // No provider takes branches at the top, so the model has not seen them as they are.
     ...(hasBranches(accepted.inputSchema) && {
       schemaViolation: async (input) => {
@@ -54,15 +60,24 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
         const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
         return toToolResult(
-          await link.ask('tools/call', { name: tool, arguments: fromWire(argumentsIn(input)) }, signal),
+          await link.ask('tools/call', { name: tool, arguments: fromWire(argumentsIn(input)) }, { signal, quietMs: timeout }),
           link.secrets.redact,
         );
       } catch (error) {
-        return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
+        const what = `The tool ${tool} of the MCP server ${server}`;
+        if (!isQuiet(error)) return failed(what, link, error);
+        return { ok: false, error: `${what} sent no answer and no progress for ${timeout} ms: whether it was done is unknown.` };
       }
     },
   };
 }
+
+/** Of the library: the time for a word was over. */
+function isQuiet(error: unknown): boolean {
+  return isRecord(error) && error['name'] === 'McpError' && error['code'] === REQUEST_TIMEOUT && /timed out/i.test(errorText(error));
+}
+
+const REQUEST_TIMEOUT = -32_001;
 
 /** A server with an address may read all that it is sent; for a server on this machine only known secrets need approval. */
 export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, input: JsonValue): Examined {
@@ -148,15 +163,16 @@ export function toToolResult(answer: Readonly<Record<string, unknown>>, redact: 
   const reading = createReading(redact);
   readParts(reading, answer['content']);
   const structured = answer['structuredContent'];
-  // Servers say the same twice, for clients that know only text.
-  if (structured !== undefined && !reading.texts.some((one) => isSameJson(one, structured))) reading.add(toText(structured));
+  if (structured !== undefined && structured !== null && !saysTheSame(reading.texts, structured)) reading.add(toText(structured));
   const shown = reading.text();
-  if (answer['isError'] === true) return { ok: false, error: shown === '' ? 'The server says that it failed, and not why.' : shown };
-  return { ok: true, content: shown === '' ? '(the tool returned nothing)' : shown };
+  const media = reading.media.media();
+  if (answer['isError'] === true)
+    return { ok: false, error: shown === '' ? 'The server says that it failed, and not why.' : shown, ...media };
+  return { ok: true, content: shown === '' ? '(the tool returned nothing)' : shown, ...media };
 }
 
 /** Of `resources/read`. */
-export function resourceText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+export function resourceResult(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): ToolResult {
   const reading = createReading(redact);
   const read: readonly unknown[] = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
   for (const one of read) {
@@ -164,11 +180,11 @@ export function resourceText(answer: Readonly<Record<string, unknown>>, redact: 
     if (checked.success) readContents(reading, checked.data);
     else reading.add('[a part that cannot be read]');
   }
-  return reading.text() || '(the resource is empty)';
+  return { ok: true, content: reading.text() || '(the resource is empty)', ...reading.media.media() };
 }
 
 /** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
-export function promptText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+export function promptResult(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): ToolResult {
   const reading = createReading(redact);
   const messages: readonly unknown[] = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
   messages.forEach((message, i) => {
@@ -176,10 +192,12 @@ export function promptText(answer: Readonly<Record<string, unknown>>, redact: Re
     reading.add(`${i === 0 ? '' : '\n'}[${role === 'assistant' ? 'assistant' : 'user'}]`);
     readParts(reading, [content]);
   });
-  return reading.text() || '(the prompt is empty)';
+  return { ok: true, content: reading.text() || '(the prompt is empty)', ...reading.media.media() };
 }
 
 interface Reading {
+  /** Of a tool's result, for models that take them. */
+  readonly media: MediaReader;
   /** As they came, as far as they were read. */
   readonly texts: readonly string[];
   add(text: string): void;
@@ -192,6 +210,7 @@ function createReading(redact: Redact): Reading {
   const pieces: string[] = [];
   let [left, bytes, isCut] = [READ_CHARACTERS, 0, false];
   return {
+    media: createMediaReader(),
     texts,
     add(text) {
       bytes += Buffer.byteLength(text) + (bytes === 0 ? 0 : 1);
@@ -226,7 +245,9 @@ function readPart(reading: Reading, one: Part): void {
       return reading.add(one.text);
     case 'image':
     case 'audio':
-      return reading.add(`[${one.type}, ${plainLine(one.mimeType ?? 'of an unnamed kind')}, ${bytesIn(one.data)} bytes: not shown]`);
+      return reading.add(
+        `[${one.type}, ${plainLine(one.mimeType ?? 'of an unnamed kind')}, ${bytesIn(one.data)} bytes${addFile(reading, one.data, one.mimeType)}]`,
+      );
     case 'resource_link':
       return reading.add(
         `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [plainLine(word)] : [])).join(', ')}]`,
@@ -239,7 +260,13 @@ function readPart(reading: Reading, one: Part): void {
 function readContents(reading: Reading, { uri = '', mimeType, text: content, blob }: z.output<typeof contents>): void {
   const about = [`resource ${plainLine(uri)}`, ...(mimeType === undefined ? [] : [plainLine(mimeType)])].join(', ');
   if (content !== undefined) reading.add(`[${about}]\n${content}`);
-  else reading.add(blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`);
+  else reading.add(blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes${addFile(reading, blob, mimeType)}]`);
+}
+
+/** What to say of it: nothing where a model gets it. */
+function addFile(reading: Reading, base64: string, mimeType = ''): string {
+  const why = reading.media.add(base64, mimeType);
+  return why === undefined ? '' : `: not shown, ${why}`;
 }
 
 /** On one line, and not for ever. */
@@ -253,11 +280,24 @@ function bytesIn(base64: string): number {
   return Math.floor(((base64.length - padding) * 3) / 4);
 }
 
-function isSameJson(text: string, structured: unknown): boolean {
-  // One that is longer is shown beside it: to compare them would take longer than to read them.
-  if (text.length > RESULT_BYTES || (!text.startsWith('{') && !text.startsWith('['))) return false;
+/**
+ * Servers say the same twice, for clients that know only text: as JSON; a value that is no object under `result` (FastMCP), a list of them in
+ * a text each.
+ */
+function saysTheSame(texts: readonly string[], structured: unknown): boolean {
+  const wrapped = isRecord(structured) && Object.keys(structured).length === 1 ? structured['result'] : undefined;
+  return [structured, wrapped].some((value) => {
+    if (value === undefined) return false;
+    if (texts.some((text) => isSame(text, value))) return true;
+    return Array.isArray(value) && value.length === texts.length && value.every((one, at) => isSame(texts[at] ?? '', one));
+  });
+}
+
+function isSame(text: string, value: unknown): boolean {
+  if (typeof value === 'string') return text.trim() === value.trim();
+  // Read as far as is read of an answer, so that it takes no longer to compare them.
   try {
-    return isDeepStrictEqual(JSON.parse(text), structured);
+    return isDeepStrictEqual(JSON.parse(text), value);
   } catch {
     return false;
   }

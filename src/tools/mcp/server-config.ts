@@ -8,15 +8,17 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const common = {
   /** Kept in the file, and not used. */
   disabled: z.boolean().default(false),
-  /** Milliseconds that one call may take. */
+  /** Milliseconds that one call may take without an answer or a word of progress. */
   timeout: z.int().min(1).max(DAY_MS).default(60_000),
+  /** Milliseconds that it may take in all; default: ten times `timeout`. */
+  maxTotalTimeout: z.int().min(1).max(DAY_MS).optional(),
   /** Believe `readOnlyHint` and `idempotentHint`: then a crash repeats the call. Any server can send them. */
   trustAnnotations: z.boolean().default(false),
 };
 
 const texts = z.record(z.string().min(1).max(200), z.string().max(32_768));
 
-const stdio = z.strictObject({
+const stdio = z.object({
   type: z.literal('stdio'),
   command: z.string().min(1).max(4_096),
   args: z.array(z.string().max(32_768)).max(200).default([]),
@@ -27,7 +29,7 @@ const stdio = z.strictObject({
   ...common,
 });
 
-const http = z.strictObject({
+const http = z.object({
   type: z.literal('http'),
   url: z.string().min(1).max(8_192),
   headers: texts.default({}),
@@ -35,12 +37,9 @@ const http = z.strictObject({
 });
 
 const server = z.preprocess(
-  withType,
+  (given) => (isRecord(given) ? readForeign(given).server : given),
   z.discriminatedUnion('type', [stdio, http], {
-    error: ({ code }) =>
-      code === 'invalid_union'
-        ? 'expected "stdio" (with "command") or "http" (with "url"); "sse" is deprecated, and not spoken here'
-        : undefined,
+    error: ({ code }) => (code === 'invalid_union' ? 'expected "stdio" (with "command") or "http" (with "url")' : undefined),
   }),
 );
 
@@ -69,11 +68,71 @@ export function toServers({ mcpServers }: z.output<typeof mcpConfigSchema>, fold
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Others leave the type out, or have another word for it. */
-function withType(given: unknown): unknown {
-  if (!isRecord(given)) return given;
-  const type: unknown = 'type' in given ? given.type : 'url' in given ? 'http' : 'stdio';
-  return { ...given, type: type === 'streamable-http' || type === 'streamableHttp' ? 'http' : type };
+/** Of one call in all, in milliseconds: progress keeps it alive within that. */
+export function totalTimeout({ timeout, maxTotalTimeout = 10 * timeout }: McpServerConfig): number {
+  return Math.min(DAY_MS, Math.max(timeout, maxTotalTimeout));
+}
+
+// Such a file is shared between programs: other editors have other words for some fields, and fields that only they know.
+
+const TYPE_OF: Readonly<Record<string, string>> = {
+  ...{ 'streamable-http': 'http', streamableHttp: 'http', streamable_http: 'http', streamablehttp: 'http', remote: 'http', sse: 'http' },
+  local: 'stdio',
+};
+const NAME_OF: Readonly<Record<string, string>> = { transport: 'type', httpUrl: 'url', serverUrl: 'url' };
+const APPROVALS = '"approvals" in agent.json says which calls ask';
+const TOOLS = '"tools" in agent.json says which are offered';
+const WHY_NOT: Readonly<Record<string, string>> = {
+  ...{ autoApprove: APPROVALS, alwaysAllow: APPROVALS, trust: APPROVALS },
+  ...{ includeTools: TOOLS, excludeTools: TOOLS, enabledTools: TOOLS, disabledTools: TOOLS, allowedTools: TOOLS, tools: TOOLS },
+  envFile: 'no file is read: name the variables in "env"',
+};
+const MAX_IGNORED = 20;
+
+/** In our words, with a sentence on each field that is left out. */
+function readForeign(given: Readonly<Record<string, unknown>>): {
+  readonly server: Record<string, unknown>;
+  readonly ignored: readonly string[];
+} {
+  const server: Record<string, unknown> = {};
+  const ignored: string[] = [];
+  for (const [field, value] of Object.entries(given)) {
+    const name = NAME_OF[field] ?? field;
+    if (value === null || (name !== field && given[name] !== undefined && given[name] !== null)) continue;
+    if (field === 'enabled') server['disabled'] ??= value === false;
+    else server[name] = value;
+  }
+  const word = server['type'] ?? ('url' in server ? 'http' : 'stdio');
+  if (word === 'sse') ignored.push('type "sse" is the protocol of 2024, which is not spoken here: its address is asked as one of "http"');
+  server['type'] = typeof word === 'string' ? (TYPE_OF[word] ?? word) : word;
+  if (isRecord(server['env'])) server['env'] = toTexts(server['env']);
+  const known = Object.keys((server['type'] === 'http' ? http : stdio).shape);
+  for (const field of Object.keys(server).filter((name) => !known.includes(name))) {
+    ignored.push(`${field} is not used${WHY_NOT[field] === undefined ? '' : `: ${WHY_NOT[field]}`}`);
+    delete server[field];
+  }
+  const { timeout } = server;
+  if (typeof timeout === 'number' && timeout > 0 && timeout < 1_000) ignored.push(`timeout is ${timeout}, and counts milliseconds`);
+  return { server, ignored };
+}
+
+/** Others write numbers there, and null for a variable that is not to be set. */
+function toTexts(env: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => {
+      if (value === null) return [];
+      return [[name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value]];
+    }),
+  );
+}
+
+/** What of `mcpServers` is left out, a sentence for each field. `given` is as it was written. */
+export function listIgnored(given: unknown): readonly string[] {
+  const servers = isRecord(given) && isRecord(given['mcpServers']) ? given['mcpServers'] : {};
+  const all = Object.entries(servers).flatMap(([name, one]) =>
+    isRecord(one) ? readForeign(one).ignored.map((sentence) => `mcpServers.${name}: ${sentence}`) : [],
+  );
+  return all.length > MAX_IGNORED ? [...all.slice(0, MAX_IGNORED), `and ${all.length - MAX_IGNORED} more of these`] : all;
 }
 
 /** `${NAME}` and `${NAME:-default}` in a server's settings, from the worker's environment. */

@@ -18,6 +18,7 @@ import type { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js' with { 'resolution-mode': 'import' };
 import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { withoutNullFields } from './null-fields.js';
 import { withoutMark } from '../../records/file-type.js';
 
 export type { Client, Transport };
@@ -119,7 +120,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
     if (!gate.pass(line.length)) return fail(gate.reason);
     let message: JSONRPCMessage;
     try {
-      message = sdk.deserializeMessage(line);
+      message = sdk.deserializeMessage(withoutNullFields(line));
     } catch {
       // Servers print all kinds of things on their stdout; the protocol says to ignore what is none of it.
       return;

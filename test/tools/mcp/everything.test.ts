@@ -56,7 +56,9 @@ test('over stdio: tools, what they answer, resources and prompts', async () => {
     ok: false,
     error: expect.stringMatching(/number/),
   });
-  expect(said(await run(named(all, 'mcp__everything__get-tiny-image')))).toMatch(/\[image, image\/png, \d+ bytes: not shown\]/);
+  const picture = await run(named(all, 'mcp__everything__get-tiny-image'));
+  expect(said(picture)).toMatch(/\[image, image\/png, \d+ bytes\]/);
+  expect(picture.images).toEqual([{ mediaType: 'image/png', base64: expect.stringMatching(/^iVBOR/) }]);
   expect(said(await run(named(all, 'mcp__everything__get-structured-content'), { location: 'Chicago' }))).toContain('temperature');
   expect(said(await run(named(all, 'mcp__everything__get-resource-links'), { count: 2 }))).toMatch(/\[resource .*demo:\/\/resource/);
 

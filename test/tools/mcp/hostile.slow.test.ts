@@ -254,7 +254,7 @@ describe('a server that lies', () => {
         aTool('constructor'),
         aTool('n'.repeat(300)),
         aTool('twice'),
-        aTool('twice'),
+        aTool('twice', { description: 'and something else' }),
         aTool('hidden', { description: 'good\u{e0062}\u202e\u200b' }),
         aTool('deep', { inputSchema: JSON.parse(`${'{"items":'.repeat(50)}{}${'}'.repeat(50)}`) }),
         aTool('wide', {
@@ -320,7 +320,7 @@ describe('a server that lies', () => {
     const all = await tools();
     expect(said(await run(named(all, 'mcp__evil__hidden')))).toBe('begood');
     expect(said(await run(named(all, 'mcp__evil__strange')))).toBe(
-      `${'[a part of a kind that is not known here]\n'.repeat(3)}[image, image/png, 3 bytes: not shown]`,
+      `${'[a part of a kind that is not known here]\n'.repeat(3)}[image, image/png, 3 bytes: not shown, it is no PNG, JPEG, GIF or WebP picture, sound or PDF]`,
     );
     expect(said(await run(named(all, 'mcp__evil__nothing')))).toBe('(the tool returned nothing)');
     expect(await run(named(all, 'mcp__evil__fails'))).toEqual({ ok: false, error: 'it is broken' });
