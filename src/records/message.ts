@@ -43,6 +43,8 @@ export interface MessageContent extends Media {
   /** Values that tools see and the model never does. */
   readonly context?: JsonObject;
   readonly tools?: readonly ClientTool[];
+  /** For who reads the turn by the protocol of the message: what its request has set. Neither model nor tools see it. */
+  readonly echo?: JsonObject;
 }
 
 /** What a chunk's type looks like (seed 004). */
@@ -58,6 +60,8 @@ export interface UserMessage extends Media {
   readonly chunk?: string;
   /** Where the tools lie, as JSON, that came with it. */
   readonly tools?: { readonly ref: string };
+  /** What the request of the message has set (MessageContent). */
+  readonly echo?: JsonObject;
 }
 
 /**
@@ -200,8 +204,9 @@ export function pickMedia(carrier: Media): Media {
 
 /** Of what carries a message: its content alone. */
 export function pickContent(carrier: Partial<MessageContent>): MessageContent {
-  const { text = '', output, context, tools } = carrier;
-  return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
+  const { text = '', output, context, tools, echo } = carrier;
+  const beside = { ...(output && { output }), ...(context && { context }), ...(tools && { tools }), ...(echo && { echo }) };
+  return { text, ...pickMedia(carrier), ...beside };
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
@@ -255,12 +260,26 @@ type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
 
 /** `tools`: where those lie that came with it. */
 export function userEntry(
-  { messageId, slot, turn, seq, session, ts }: Place & { readonly seq: number; readonly messageId: string },
+  {
+    messageId,
+    slot,
+    turn,
+    seq,
+    session,
+    ts,
+    echo,
+  }: Place & { readonly seq: number; readonly messageId: string; readonly echo?: JsonObject | undefined },
   text: Body,
   media: Media = {},
   tools?: string,
 ): Entry {
-  const message = { role: 'user', text, ...pickMedia(media), ...(tools !== undefined && { tools: { ref: tools } }) } as const;
+  const message = {
+    role: 'user',
+    text,
+    ...pickMedia(media),
+    ...(tools !== undefined && { tools: { ref: tools } }),
+    ...(echo && { echo }),
+  } as const;
   return { v: 1, slot, session, turn, seq, ts, message, messageId };
 }
 

@@ -33,7 +33,7 @@ function answer(said: string): Reply {
 beforeAll(async () => {
   world = await startWorld({ engine: 'memory', answer: (request) => answer(saidIn(request).at(-1) ?? '') });
   app = createGateway({ client: world.client, authenticate: oneToken(TOKEN), agents: () => Promise.resolve(['default']) });
-  const fetch = (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+  const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const headers = new Headers(init?.headers);
     headers.set('host', 'localhost');
     return Promise.resolve(app.request(url as string, { ...init, headers }));

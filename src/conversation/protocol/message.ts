@@ -124,6 +124,7 @@ function sources(kind: MediaKind) {
 }
 
 export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
+const echoSchema = v.pipe(object, bytes(LIMITS.echoBytes));
 export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
 
 const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
@@ -139,6 +140,7 @@ const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
     output: v.optional(outputSchema),
     context: v.optional(contextSchema),
     tools: v.optional(clientToolsSchema),
+    echo: v.optional(echoSchema),
   }),
   v.check(
     (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
@@ -162,6 +164,8 @@ export interface Message extends Media {
   readonly context?: JsonObject;
   /** Tools that its sender runs; the model has them in this message's turn. Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
+  /** What its sender wants to read of it later, in its entry: neither the model nor tools see it. */
+  readonly echo?: JsonObject;
 }
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
@@ -181,7 +185,7 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], echo } = message.value;
   const media = pickMedia(message.value);
   const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
@@ -194,7 +198,7 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       `message is ${size} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
     );
   }
-  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }) };
+  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }), ...(echo && { echo }) };
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }
 

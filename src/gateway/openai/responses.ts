@@ -13,7 +13,7 @@ import { toConversationId, readAgent, idempotencyKey, optional, readBody } from 
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, schemaIn, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { timeoutSignal } from '../../platform/promises.js';
-import { readSettings } from './settings.js';
+import { readSettings, toEcho } from './settings.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
 import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
@@ -117,7 +117,8 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
   const output = readOutput(body);
-  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const echo = toEcho(readSettings(body));
+  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }), ...(echo && { echo }) };
   const key = idempotencyKey(context);
   const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
@@ -210,13 +211,14 @@ async function readHead({ client }: Conversations, { conversation, turn, after }
   const entries = (await client.history(conversation)).filter((entry) => entry.turn === turn);
   const began = entries[0]?.ts ?? new Date(startedAt).getTime() / 1000;
   const schema = schemaIn(entries);
+  const echo = entries.flatMap(({ message }) => (message.role === 'user' && message.echo ? [message.echo] : []))[0];
   return {
     id: responseId(conversation, turn, after),
     created_at: Math.floor(began),
     latest: Math.floor(entries.at(-1)?.ts ?? began),
     model: agent ?? DEFAULT_AGENT,
     conversation,
-    settings: readSettings({ ...(schema && { text: { format: { type: 'json_schema', schema } } }) }),
+    settings: readSettings({ ...(schema && { text: { format: { type: 'json_schema', schema } } }), ...echo }),
   };
 }
 

@@ -3,7 +3,8 @@
  * (openresponses.org). That an agent is set in other places does not matter here: clients read what they have sent.
  */
 import { z } from 'zod';
-import type { JsonObject } from '../../records/message.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
+import type { JsonObject, JsonValue } from '../../records/message.js';
 
 /** What has another form is not echoed; whether it is refused, the request decides. */
 function echoed<Schema extends z.ZodType, Default>(schema: Schema, without: Default) {
@@ -64,8 +65,14 @@ export function readSettings(request: unknown): ResponseSettings {
   return settings.parse(request);
 }
 
-/** Without what every answer has that sets nothing else. */
-export function withoutDefaults(given: ResponseSettings): Partial<ResponseSettings> {
-  const defaults = new Map(Object.entries(readSettings({})).map(([name, value]) => [name, JSON.stringify(value)]));
-  return Object.fromEntries(Object.entries(given).filter(([name, value]) => JSON.stringify(value) !== defaults.get(name)));
+/** What is kept with the message, so that the response has it again whenever it is read. Of what is too long the rest is kept. */
+export function toEcho(given: ResponseSettings): JsonObject | undefined {
+  const defaults: Readonly<Record<string, unknown>> = readSettings({});
+  const isSet = ([name, value]: readonly [string, unknown]): boolean => JSON.stringify(value) !== JSON.stringify(defaults[name]);
+  const set = Object.entries(given).filter(isSet) as [string, JsonValue][];
+  for (const without of [[], ['tools'], ['tools', 'instructions', 'text']]) {
+    const kept = Object.fromEntries(set.filter(([name]) => !without.includes(name)));
+    if (Object.keys(kept).length > 0 && Buffer.byteLength(JSON.stringify(kept)) <= LIMITS.echoBytes) return kept;
+  }
+  return undefined;
 }
