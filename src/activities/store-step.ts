@@ -85,10 +85,11 @@ export async function writePending(
   } = {},
 ): Promise<WrittenBatch> {
   const { store, key } = dependencies;
-  const [messages, settled, startContext] = await Promise.all([
+  const [messages, settled, startContext, news] = await Promise.all([
     Promise.all(write.messages.map((message) => prepareMessage(dependencies, message, processors))),
     Promise.all(write.settle.flatMap(({ entry }) => (entry ? [withTextStored(dependencies, entry)] : []))),
     putJson(dependencies, write.startContext),
+    withAnswers(dependencies, write),
   ]);
   const limited = write.limit;
   const [applied] = await Promise.all([
@@ -98,7 +99,7 @@ export async function writePending(
         // Fence first, then answer in the effect's place: an effect that has committed keeps its entry.
         ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
         ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
-        ...(write.messages.length + write.feed.length > 0 && { publish: toLiveEvents(messages, write) }),
+        ...(write.messages.length + write.feed.length > 0 && { publish: toLiveEvents(messages, news) }),
         ...(reserve && { reserve }),
       }),
     ),
@@ -191,12 +192,26 @@ async function withTextStored({ store, key }: TraceStore, entry: Entry): Promise
 }
 
 /** Each with an id, so that another attempt publishes none twice. `ts` is the time of arrival. */
-function toLiveEvents(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
+function toLiveEvents(messages: readonly PreparedMessage[], feed: Writes['feed']): LiveEvent[] {
   const arrived = messages.map(({ message: { slot, turn, messageId, ts, text } }): LiveEvent => {
     const event: FeedEvent = { kind: 'message', turn, messageId, preview: truncate(text, 200), ts };
     return { id: `message/${slot}`, event: event as unknown as JsonValue };
   });
   return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];
+}
+
+/** Ends of turns with the text that the state does not have: it is in the store, or comes with these writes. */
+async function withAnswers({ store, key }: TraceStore, { feed, entries, settle }: Writes): Promise<Writes['feed']> {
+  const coming = [...entries, ...settle.flatMap(({ entry }) => entry ?? [])];
+  return Promise.all(
+    feed.map(async (one) => {
+      const { event, answer: slot } = one;
+      if (slot === undefined || event.kind !== 'turn-finished') return one;
+      const found = coming.find((entry) => entry.slot === slot) ?? (await retryWrite(() => store.entries.read(key, [slot])))[0];
+      const answer = found?.message.role === 'assistant' ? answerIn(found.message.blocks) : undefined;
+      return answer ? { ...one, event: { ...event, result: { ...event.result, ...answer } } } : one;
+    }),
+  );
 }
 
 /** The assistant's text in one entry. */

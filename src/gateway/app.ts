@@ -2,6 +2,7 @@
  * The gateway: every conversation over HTTP. What all protocols share is here, in the order in which a request meets it: log and
  * metrics, host and origin, size, principal and rate; then each protocol's routes.
  */
+import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
@@ -29,7 +30,7 @@ import {
   type GatewayMetrics,
   type GatewayVariables,
 } from './context.js';
-import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
+import { addAnthropicRoutes, answerAnthropicProblem, isAnthropic } from './anthropic/routes.js';
 import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
@@ -135,6 +136,10 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     for (const [name, value] of Object.entries(provided)) context.set(name as 'conversations', value as Conversations);
     const began = performance.now();
     for (const [name, value] of CAREFUL) context.header(name, value);
+    const requestId = `req_${randomUUID().replaceAll('-', '')}`;
+    context.set('requestId', requestId);
+    context.header('x-request-id', requestId);
+    if (isAnthropic(context.req.path)) context.header('request-id', requestId);
     await next();
     const route = context.req.routePath === '/*' ? 'other' : context.req.routePath;
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);
@@ -208,7 +213,9 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.notFound((context) => answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` }));
   app.onError((error, context) => {
     const problem = toProblem(error);
-    if (problem.status === 500) log(`${context.req.method} ${context.req.path} failed: ${error.stack ?? error.message}`);
+    if (problem.status === 500) {
+      log(`${context.req.method} ${context.req.path} failed (${context.get('requestId')}): ${error.stack ?? error.message}`);
+    }
     return answerProblem(context, { ...problem, message: redact(problem.message) });
   });
   if (options.basePath === undefined) return app;
@@ -243,7 +250,7 @@ export function createMetrics(): GatewayMetrics {
 /** A path may name anything: it is cut, and has no control characters, since a URL has none. */
 function accessLine(context: GatewayContext, ms: number): string {
   const who = (context.get('principal') as Principal | undefined)?.name ?? '-';
-  return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who}`;
+  return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who} ${context.get('requestId')}`;
 }
 
 /** Protocols whose clients read errors of a custom shape, by their paths. */
@@ -256,7 +263,7 @@ const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Pr
 ];
 
 /** In the shape of the path's protocol, else as RFC 9457 has it. */
-function answerProblem(context: Context, problem: Problem): Response {
+function answerProblem(context: GatewayContext, problem: Problem): Response {
   const { retryAfter } = problem;
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
   const [, shaped] = PROBLEM_SHAPES.find(([paths]) => paths.test(context.req.path)) ?? [];

@@ -59,6 +59,8 @@ export interface GatewayVariables {
   readonly Variables: {
     /** What `POST /v1/attachments` takes, and for how long. */
     readonly uploads: { readonly maxBytes: number; readonly silenceMs: number; readonly keepMs?: number };
+    /** Names the request in the answer's headers and in the log. */
+    readonly requestId: string;
     readonly principal: Principal;
     readonly admission: Admission;
     /** The signal of the request, up to where its answer begins: aborted when its token opens nothing any more. */

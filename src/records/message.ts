@@ -44,6 +44,8 @@ export interface MessageContent extends Media {
   readonly context?: JsonObject;
   readonly tools?: readonly ClientTool[];
   readonly stop?: Stop;
+  /** For who reads the turn by the protocol of the message: what its request has set. Neither model nor tools see it. */
+  readonly echo?: JsonObject;
 }
 
 /** Where each answer of a turn's model ends at the latest. */
@@ -67,6 +69,8 @@ export interface UserMessage extends Media {
   readonly chunk?: string;
   /** Where the tools lie, as JSON, that came with it. */
   readonly tools?: { readonly ref: string };
+  /** What the request of the message has set (MessageContent). */
+  readonly echo?: JsonObject;
 }
 
 /**
@@ -209,8 +213,15 @@ export function pickMedia(carrier: Media): Media {
 
 /** Of what carries a message: its content alone. */
 export function pickContent(carrier: Partial<MessageContent>): MessageContent {
-  const { text = '', output, context, tools, stop } = carrier;
-  return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }), ...(stop && { stop }) };
+  const { text = '', output, context, tools, stop, echo } = carrier;
+  const beside = {
+    ...(output && { output }),
+    ...(context && { context }),
+    ...(tools && { tools }),
+    ...(stop && { stop }),
+    ...(echo && { echo }),
+  };
+  return { text, ...pickMedia(carrier), ...beside };
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {

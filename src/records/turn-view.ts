@@ -231,13 +231,15 @@ function grown(view: TurnView, kind: TextPart['kind'], text: string): TurnView {
  * (records/texts-are-the-answer) A turn that was stopped keeps less than what was streamed, and of a long answer the result has the
  * beginning alone.
  */
-function withAnswer(view: TurnView, { text, textRef, stopReason }: TurnResult): TurnView {
-  const isStopped = stopReason !== 'end';
+function withAnswer(view: TurnView, { text, textRef, stopReason, error }: TurnResult): TurnView {
+  const isStopped = stopReason !== 'end' || error !== undefined;
   const last = isStopped ? view.parts.filter((part) => isText(part) && part.call === view.call) : view.parts.slice(view.settled);
   const streamed = wordsIn(last);
   // Several texts of one call stand in the result with empty lines between them.
   if (withoutSpace(streamed) === withoutSpace(text)) return view;
   if ((isStopped || textRef !== undefined) && streamed.startsWith(text.trimEnd())) return view;
+  // The answer is of an earlier call then, and what was streamed of this one is not kept.
+  if (isStopped && callTexts(view).some((one) => withoutSpace(one.text) === withoutSpace(text))) return view;
   if (view.parts[openAt(view)]?.kind === 'text' && text.startsWith(streamed)) return grown(view, 'text', text.slice(streamed.length));
   return text === '' ? takenBack(view) : grown(takenBack(view), 'text', text);
 }

@@ -8,6 +8,7 @@ import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../../src/gateway/core/answer.js';
 import { createResponseEvents } from '../../src/gateway/openai/frames.js';
+import { readSettings } from '../../src/gateway/openai/settings.js';
 import { responseId } from '../../src/gateway/openai/responses.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
 import { turnView } from '../../src/records/turn-view.js';
@@ -83,7 +84,13 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
   },
   async responses(events) {
     const texts = new Texts();
-    const encoder = createResponseEvents({ id: responseId('c', turn), created_at: 1, model: 'm', conversation: 'c' });
+    const encoder = createResponseEvents({
+      id: responseId('c', turn),
+      created_at: 1,
+      model: 'm',
+      conversation: 'c',
+      settings: readSettings({}),
+    });
     for (const one of (await snapshotsOf(events)).flatMap((snapshot) => [...encoder.take(snapshot)])) {
       const event = one as unknown as { type: string; item_id: string; delta: string; item: { id: string; status: string } };
       if (event.type === 'response.output_text.delta') texts.grow(event.item_id, event.delta);

@@ -1,6 +1,7 @@
 /** A turn's pieces as one text that only grows, and as the events of a response. */
 import { createTextDeltas, type AnswerSnapshot, type FinalAnswer } from '../../src/gateway/core/answer.js';
 import { createResponseEvents } from '../../src/gateway/openai/frames.js';
+import { readSettings } from '../../src/gateway/openai/settings.js';
 import { readResponseId, responseId } from '../../src/gateway/openai/responses.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
 import { NO_USAGE } from '../../src/records/message.js';
@@ -40,7 +41,7 @@ describe('one text', () => {
 });
 
 describe('a response', () => {
-  const head = { id: responseId('c', 'turn_0001'), created_at: 1, model: 'm', conversation: 'c' };
+  const head = { id: responseId('c', 'turn_0001'), created_at: 1, model: 'm', conversation: 'c', settings: readSettings({}) };
   const events = (...pieces: AnswerSnapshot[]) => {
     const made = createResponseEvents(head);
     return [...made.begin(), ...pieces.flatMap((piece) => made.take(piece))];

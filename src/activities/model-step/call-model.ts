@@ -4,6 +4,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
 import { citationsUsage } from '../../conversation/state/budget.js';
+import { dataIn } from '../../conversation/views/view.js';
 import {
   assistantEntry,
   type AssistantBlock,
@@ -12,6 +13,7 @@ import {
   type Usage,
   type JsonObject,
   answerIn,
+  type Answer,
   addUsage,
   NO_USAGE,
 } from '../../records/message.js';
@@ -64,6 +66,7 @@ export async function callModel(
     reserved,
     onFailed,
     cited,
+    heard,
   }: {
     readonly input: CallToMake;
     readonly found: Pick<CommittedCall, 'configured' | 'base'>;
@@ -72,6 +75,8 @@ export async function callModel(
     readonly onFailed: (id: string, usage: Usage) => Promise<void>;
     /** Collects the citations that a model makes for the call. */
     readonly cited: MadeCitation[];
+    /** Collects what the model says. */
+    readonly heard: string[];
   },
 ): Promise<CommittedCall> {
   const activity = Context.current();
@@ -82,10 +87,11 @@ export async function callModel(
     work: async ({ id, earlier }) => {
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.id, attempt: id });
       const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
-      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed }, prepared);
+      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed, heard }, prepared);
       // The remaining deltas come before the event that ends the call.
       const deltas = await feed.rest(`${input.id}/${id}`);
-      const end = endsTurn(answer, activity) ? [{ id: `${input.id}/end`, event: turnEndEvent(input, answer, citationsUsage(cited)) }] : [];
+      const ending = { hasSchema: prepared.schema !== undefined, citing: citationsUsage(cited) };
+      const end = endsTurn(answer, activity) ? [{ id: `${input.id}/end`, event: turnEndEvent(input, answer, ending) }] : [];
       return {
         ...rest,
         result: { ...found, ...(cited.length > 0 && { citations: cited }), answer, persisted: true },
@@ -111,11 +117,12 @@ interface Attempt {
   /** Unique per attempt: readers recognise a retried stream by it. */
   readonly attempt: string;
   readonly onFailed: (id: string, usage: Usage) => Promise<void>;
+  readonly heard: string[];
 }
 
 async function ask(
   { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now, secrets }: ConversationDependencies,
-  { input, activity, feed, attempt, onFailed }: Attempt,
+  { input, activity, feed, attempt, onFailed, heard }: Attempt,
   { request, config, offered, prefix, schema, estimated, mayBeCut, files, unproven, without }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, id: call, model } = input;
@@ -137,7 +144,10 @@ async function ask(
   if (request.mustCall && !caller.takesMustCall) throw cannotHold(model, config);
   const options: StreamOptions = {
     signal: activity.cancellationSignal,
-    onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
+    onDelta: (delta) => {
+      if (delta.kind === 'text') heard.push(delta.text);
+      publishDelta(feed, delta, { turn, call, attempt });
+    },
     ...modelTimeouts,
     ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
   };
@@ -153,7 +163,10 @@ async function ask(
       isLastAttempt: activity.info.attempt >= ATTEMPTS,
       doubtsReason,
     },
-    ask: async (one) => toRefused(await streamHeld(caller, one, options), doubtsReason),
+    ask: async (one) => {
+      heard.length = 0;
+      return toRefused(await streamHeld(caller, one, options), doubtsReason);
+    },
     onFailed: noteFailed,
     async onRefused(words) {
       log.warn('the provider refuses input, which is left out from now on', {
@@ -284,13 +297,17 @@ function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activi
 function turnEndEvent(
   { turn, soFar = { usage: NO_USAGE, toolCalls: 0 } }: CallToMake,
   answer: ModelAnswer,
-  citing: Usage = NO_USAGE,
+  { hasSchema, citing = NO_USAGE }: { readonly hasSchema: boolean; readonly citing: Usage | undefined },
 ): JsonValue {
+  const { text, textRef }: Answer = answerIn(answer.blocks) ?? { text: '' };
+  const payload = hasSchema && textRef === undefined ? dataIn(text) : undefined;
   const result: TurnResult = {
     turnId: turn,
-    ...(answerIn(answer.blocks) ?? { text: '' }),
+    text,
+    ...(textRef && { textRef }),
     stopReason: 'end',
     usage: addUsage(addUsage(soFar.usage, citing), answer.usage),
+    ...(payload !== undefined && { payload }),
     toolCalls: soFar.toolCalls,
     ...(soFar.fallback && { fallback: soFar.fallback }),
   };

@@ -39,7 +39,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { ATTEMPTS, callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
-import { readText } from '../../memory/bodies.js';
+import { readText, TEXT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import { lifeMark } from '../../memory/recall/indexed-texts.js';
 import { recalledNotice } from '../../memory/recall/question.js';
 import type { Recalled } from '../../memory/recall/recalled.js';
@@ -144,6 +144,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const { agentHash, model, memory, contextBudget, fallback } = settings;
   const next = fallback?.next[0];
   const cited: MadeCitation[] = [];
+  const heard: string[] = [];
   const failed = (failure: StepFailure): ModelStepResult => {
     if (next !== undefined && isModelAway(failure.type)) countFallback({ from: model, to: next, reason: failure.type });
     // Citations also without an answer: they were paid for, and are in the store.
@@ -175,12 +176,17 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       reserved: { claim, attempt, reservation },
       onFailed: (id, usage) => shared.settleFailed(id, usage),
       cited,
+      heard,
     });
     await shared.settle(done.answer.usage);
     return answered(done, tools);
   } catch (error) {
     await shared.release();
-    return failed(toStepFailure(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
+    const failure = toStepFailure(error, activity, next === undefined ? ATTEMPTS : fallback?.tries);
+    const said = heard.join('').trimEnd();
+    return failed(
+      said === '' ? failure : { ...failure, said: await toBodyOrText(dependencies.store, dependencies.key, said, TEXT_INLINE) },
+    );
   }
 }
 

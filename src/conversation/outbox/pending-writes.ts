@@ -254,8 +254,8 @@ function heldText({ queue }: ConversationState): number {
   return queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? heldBytes(item) : 0), 0);
 }
 
-function heldBytes({ bytes, tools }: QueuedMessage): number {
-  return bytes + MESSAGE_BYTES + (tools ? jsonBytes(tools) : 0);
+function heldBytes({ bytes, tools, echo }: QueuedMessage): number {
+  return bytes + MESSAGE_BYTES + (tools ? jsonBytes(tools) : 0) + (echo ? jsonBytes(echo) : 0);
 }
 
 /** The oldest messages that have a turn: a steering message has none yet. */
@@ -274,7 +274,7 @@ function toRecord(item: QueuedMessage): MessageToRecord {
 
 function withoutContent(item: QueuedMessage): QueuedMessage {
   const { text: _text, images: _images, audio: _audio, video: _video, documents: _documents, parts: _parts, ...rest } = item;
-  const { output: _output, context: _context, tools: _tools, ...light } = rest;
+  const { output: _output, context: _context, tools: _tools, echo: _echo, ...light } = rest;
   return light;
 }
 
@@ -320,7 +320,8 @@ function splitIntoParts(item: QueuedMessage): string[] {
 /** Bytes as JSON; for a short message a cheap upper bound. */
 function weightOf(item: QueuedMessage): number {
   if (item.text === undefined) return 1_000;
-  return item.bytes < 64 * 1024 && !item.output && !item.context && !item.tools ? 6 * item.bytes + 1_000 : jsonBytes(pickContent(item));
+  const isText = !item.output && !item.context && !item.tools && !item.echo;
+  return isText && item.bytes < 64 * 1024 ? 6 * item.bytes + 1_000 : jsonBytes(pickContent(item));
 }
 
 function jsonBytes(value: unknown): number {

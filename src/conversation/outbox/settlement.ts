@@ -45,12 +45,13 @@ export function settle(state: ConversationState, settlements: readonly Settlemen
   }, pending);
 }
 
-/** For watchers only: while the store is down for long, new events are dropped. */
-export function announce(state: ConversationState, event: FeedEvent): ConversationState {
+/** For watchers only: while the store is down for long, new events are dropped. `answer`: slot of the text that its result lacks. */
+export function announce(state: ConversationState, event: FeedEvent, answer?: number | null): ConversationState {
   const { outbox, counters } = state;
   if (outbox.feed.length >= MAX_FEED) return state;
   const number = counters.feed + 1;
-  return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, { number, event }] } };
+  const pending = { number, event, ...(typeof answer === 'number' && { answer }) };
+  return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, pending] } };
 }
 
 /** How turns without a complete answer ended, for the store; read from their feed events. */

@@ -1,6 +1,6 @@
 /** Inputs and results of the steps that write to and read from the store: plain JSON, without what history already has. */
 import type { FeedEvent } from '../protocol/contract.js';
-import type { Answer, Entry, JsonObject, JsonValue, MessageContent } from '../../records/message.js';
+import type { Answer, Body, Entry, JsonObject, JsonValue, MessageContent } from '../../records/message.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Limit } from '../../records/shared-budget.js';
 
@@ -37,6 +37,8 @@ export interface Writes {
 export interface PendingFeedEvent {
   readonly number: number;
   readonly event: FeedEvent;
+  /** Slot of the text that its result lacks: the state has no texts, so who publishes it puts that in. */
+  readonly answer?: number;
 }
 
 /** The receipt for `Writes`. */
@@ -124,4 +126,6 @@ export interface StepFailure {
   readonly retryAfterMs?: number;
   /** Of HTTP, where a provider refused a request. */
   readonly status?: number;
+  /** What the model had said by then. */
+  readonly said?: Body;
 }

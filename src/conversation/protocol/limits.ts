@@ -27,6 +27,8 @@ export const LIMITS = {
   /** UTF-8 bytes of a schema for answers, of values for tools, of a decision's note and of edited arguments. */
   outputBytes: 16 * 1024,
   contextBytes: 64 * 1024,
+  /** UTF-8 bytes of what is kept with a message for its sender. */
+  echoBytes: 16 * 1024,
   /** Tools that a message may bring, the UTF-8 bytes of JSON that they have together, and those of what one of them answers. */
   tools: 64,
   toolsBytes: 64 * 1024,

@@ -131,6 +131,7 @@ function sources(kind: MediaKind) {
 }
 
 export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
+const echoSchema = v.pipe(object, bytes(LIMITS.echoBytes));
 export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
 
 const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
@@ -147,6 +148,7 @@ const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
     context: v.optional(contextSchema),
     tools: v.optional(clientToolsSchema),
     stop: v.optional(stopSchema),
+    echo: v.optional(echoSchema),
   }),
   v.check(
     (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
@@ -171,6 +173,8 @@ export interface Message extends Media {
   /** Tools that its sender runs; the model has them in this message's turn. Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
   readonly stop?: Stop;
+  /** What its sender wants to read of it later, in its entry: neither the model nor tools see it. */
+  readonly echo?: JsonObject;
 }
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
@@ -190,7 +194,7 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], stop } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], stop, echo } = message.value;
   const media = pickMedia(message.value);
   const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
@@ -203,7 +207,13 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       `message is ${size} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
     );
   }
-  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }), ...(stop && { stop }) };
+  const given = {
+    ...(output && { output }),
+    ...(context && { context }),
+    ...(tools.length > 0 && { tools }),
+    ...(stop && { stop }),
+    ...(echo && { echo }),
+  };
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }
 

@@ -22,7 +22,7 @@ import { truncate } from '../../records/text.js';
 import type { ConversationState } from '../state.js';
 import { retryAfter, withRetry, currentModelCall, openToolCalls, withTurn } from '../state/turn-access.js';
 import { abandon } from '../state/budget.js';
-import { endWithOpenCalls, nextModelCall } from './turn.js';
+import { endFailed, nextModelCall } from './turn.js';
 
 const MAX_CHARACTERS = 500;
 
@@ -52,7 +52,7 @@ export function askNextModel(
     );
   }
   // (turn/all-models-failed)
-  if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
+  if (rounds + 1 >= maxRounds) return endFailed(state, call, failure);
   const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
   const requested = ask(state, call, again, { kind: 'reset', ...feedIds(turn, call), attempt: `${call.id}/left` });
   const { id } = currentModelCall(requested) ?? {};

@@ -41,7 +41,7 @@ import { inTokens, withTokenRatio } from '../state/compaction-state.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { askNextModel } from './fallback.js';
-import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { endFailed, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { turnId } from '../../records/identity.js';
 import { acceptWords, acceptTitle } from './title.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../state/settings.js';
@@ -326,7 +326,7 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
       until: retry.until,
     });
   }
-  return endWithOpenCalls(failed, 'failed', { type: failure.type, message: failure.message });
+  return endFailed(failed, call, failure);
 }
 
 function countFailure(state: ConversationState, { id, failures }: ModelCall): ConversationState {

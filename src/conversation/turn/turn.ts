@@ -24,6 +24,7 @@ import {
   openToolCalls,
   wasTried,
   withToolCalls,
+  modelOf,
   withTurn,
 } from '../state/turn-access.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
@@ -31,10 +32,10 @@ import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.j
 import type { Settlement, StepFailure } from '../outbox/writes.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
+import { assistantEntry, NO_USAGE, type Entry, type ToolOutcome } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId } from '../../records/identity.js';
-import type { ToolCall, Turn } from '../state/turn-state.js';
+import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../state/settings.js';
@@ -119,12 +120,9 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   // A complete answer announces its end (activities/model-step/call-model.ts), so that the usual turn costs no extra step.
   if (stopReason === 'end' && !error) return after;
   const id = turnId(turn.number);
-  const { usage, toolCalls } = turn;
-  return announce(after, {
-    kind: 'turn-finished',
-    turn: id,
-    result: { turnId: id, text: '', stopReason, usage, toolCalls, ...(fallback && { fallback }), ...(error ? { error } : {}) },
-  });
+  const { usage, toolCalls, answerSlot } = turn;
+  const result = { turnId: id, text: '', stopReason, usage, toolCalls, ...(fallback && { fallback }), ...(error ? { error } : {}) };
+  return announce(after, { kind: 'turn-finished', turn: id, result }, answerSlot);
 }
 
 /** Begins the next model call. Its step runs the `riding` calls, whose results count as in the context from here on. */
@@ -174,15 +172,23 @@ export function endStopped(state: ConversationState): ConversationState {
   return endWithOpenCalls(state, 'interrupted');
 }
 
-/** Ends the turn early: answers each open tool call (outbox/every-call-settled), and gives up and fences running ones. */
-export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
+/**
+ * Ends the turn early: answers each open tool call (outbox/every-call-settled), and gives up and fences running ones. `said`: what takes
+ * the place of the model's answer.
+ */
+export function endWithOpenCalls(
+  state: ConversationState,
+  stopReason: StopReason,
+  error?: TurnError,
+  said: Entry | null = null,
+): ConversationState {
   const { turn } = state;
   if (!turn) return state;
   const call = currentModelCall(state);
   const tried = wasTried(state) ? call : undefined;
   const open = openToolCalls(state);
   const settled = settle(state, [
-    ...(tried ? [{ effect: tried.id, entry: null }] : []),
+    ...(tried ? [{ effect: tried.id, entry: said }] : []),
     ...open.map((one) => answerFor(state, turn, one, null)),
   ]);
   const ran = open.filter((one) => mayHaveRun(state, turn, one)).map(({ id }) => id);
@@ -192,6 +198,27 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
     withToolCalls(closed, (one) => ({ ...one, status: 'done' })),
     stopReason,
     error,
+  );
+}
+
+/** What the model said before it failed for good is its answer, as far as that goes: people have read it, and it can go on from there. */
+export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { type, message, said }: StepFailure): ConversationState {
+  const { turn, session, now } = state;
+  const error = { type, message };
+  if (!turn || said === undefined) return endWithOpenCalls(state, 'failed', error);
+  const words = typeof said === 'string' ? said : said.preview;
+  const place = { slot, session, turn: turnId(turn.number), ts: now / 1000 };
+  const entry = assistantEntry({ ...place, blocks: [{ kind: 'text', text: said }], model: modelOf(state) ?? '', stop: 'interrupted' }, seq);
+  const kept: ConversationState = {
+    ...state,
+    context: withSlot(state.context, slot),
+    contextTokens: state.contextTokens + inTokens(state, estimateTokens(words)),
+  };
+  return endWithOpenCalls(
+    withTurn(kept, (ending) => ({ ...ending, seq: ending.seq + 1, answerSlot: slot })),
+    'failed',
+    error,
+    entry,
   );
 }
 

@@ -220,7 +220,7 @@ export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['t
 }
 
 /** It was found to fit before; a processor may have changed it since. */
-function dataIn(text: string): JsonValue | undefined {
+export function dataIn(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

@@ -4,7 +4,7 @@ import type { StopReason, TurnResult } from '../../conversation/protocol/contrac
 import { partSchema } from '../../conversation/protocol/message.js';
 import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
 import { describeClientWait } from '../core/client-calls.js';
-import { textsIn } from '../core/answer.js';
+import { schemaIn, shortfall, textsIn } from '../core/answer.js';
 import { isRecord } from '../../platform/json.js';
 import { turnId } from '../../records/identity.js';
 import type { TurnName } from '../core/turn-status.js';
@@ -105,14 +105,12 @@ export interface TaskFacts {
 }
 
 /** A task whose answer is not whole is no success, and the status states why. */
-const STATES: Partial<Record<StopReason, State>> = {
-  interrupted: 'TASK_STATE_CANCELED',
-  withdrawn: 'TASK_STATE_CANCELED',
-  refused: 'TASK_STATE_REJECTED',
-  failed: 'TASK_STATE_FAILED',
-  'tool-limit': 'TASK_STATE_FAILED',
-  budget: 'TASK_STATE_FAILED',
-};
+const STATES = {
+  stop: 'TASK_STATE_CANCELED',
+  refusal: 'TASK_STATE_REJECTED',
+  failure: 'TASK_STATE_FAILED',
+  length: 'TASK_STATE_FAILED',
+} as const;
 
 const WORDS: Partial<Record<StopReason, string>> = {
   refused: 'The model refused to answer.',
@@ -124,7 +122,8 @@ const WORDS: Partial<Record<StopReason, string>> = {
 const TERMINAL: readonly State[] = ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED'];
 
 export function decideState({ end, waiting, isQueued = false }: TaskFacts): State {
-  if (end) return STATES[end.stopReason] ?? 'TASK_STATE_COMPLETED';
+  const short = end && shortfall(end);
+  if (end) return short === undefined ? 'TASK_STATE_COMPLETED' : STATES[short];
   if (waiting.length > 0) return 'TASK_STATE_INPUT_REQUIRED';
   return isQueued ? 'TASK_STATE_SUBMITTED' : 'TASK_STATE_WORKING';
 }
@@ -171,7 +170,7 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
 function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
   const recorded = textsIn(entries.filter(({ turn }) => turn === name.turn));
   const texts = recorded.length === 0 && end !== undefined && end.text !== '' ? [end.text] : recorded;
-  const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
+  const wanted = schemaIn(entries) !== undefined;
   return texts.map((text, at) => {
     const data = wanted && end?.stopReason === 'end' && at === texts.length - 1 ? objectIn(text) : undefined;
     return artifact(name, at, data === undefined ? { text } : { data });

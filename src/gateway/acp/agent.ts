@@ -267,7 +267,7 @@ export async function createAcpAgent({
             if (await tellsClientWait()) return { stopReason: 'end_turn' };
           }
           if (change.kind !== 'finished') continue;
-          const stopReason = toPromptStop(change.result.stopReason);
+          const stopReason = toPromptStop(change.result);
           if (stopReason !== undefined) return { stopReason };
           throw RequestError.internalError(undefined, change.result.error?.message ?? 'the turn failed');
         }

@@ -1,7 +1,8 @@
 /** The changes of a turn as the session updates of the Agent Client Protocol. */
 import type { SessionUpdate, StopReason as PromptStop } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
-import type { StopReason } from '../../conversation/protocol/contract.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../../records/message.js';
+import { shortfall } from '../core/answer.js';
 import type { Change } from '../core/turn-stream.js';
 import { toolKind } from './tool-kind.js';
 
@@ -103,8 +104,9 @@ function finishedCall(toolCallId: string, outcome: string, text: string): Sessio
 }
 
 /** Undefined where the turn failed: that is an error of the request. */
-export function toPromptStop(reason: StopReason): PromptStop | undefined {
-  switch (reason) {
+export function toPromptStop(result: Pick<TurnResult, 'stopReason' | 'error'>): PromptStop | undefined {
+  if (result.stopReason === 'end' && shortfall(result) === 'length') return 'max_tokens';
+  switch (result.stopReason) {
     case 'end':
     case 'continues':
     case 'queued':

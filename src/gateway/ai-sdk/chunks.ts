@@ -13,6 +13,7 @@
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/message.js';
+import { shortfall } from '../core/answer.js';
 import type { WaitingCall } from '../core/interactive-turn.js';
 import type { Change } from '../core/turn-stream.js';
 import type { TextPart } from '../../records/turn-view.js';
@@ -175,8 +176,9 @@ export function toOutput(text: string): JsonValue {
   }
 }
 
-function toFinishReason({ stopReason, error }: TurnResult): FinishReason {
-  if (stopReason === 'end') return error === undefined ? 'stop' : 'length';
+function toFinishReason(result: TurnResult): FinishReason {
+  const { stopReason } = result;
+  if (stopReason === 'end') return shortfall(result) === 'length' ? 'length' : 'stop';
   if (stopReason === 'refused') return 'content-filter';
   return stopReason === 'failed' ? 'error' : stopReason === 'reset' ? 'stop' : 'other';
 }

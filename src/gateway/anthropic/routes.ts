@@ -2,14 +2,22 @@
 import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-estimate.js';
-import { requestSignal, type GatewayApp } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayVariables } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
-import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot, joinTexts, type FinalAnswer } from '../core/answer.js';
+import {
+  createTextDeltas,
+  answerSnapshots,
+  waitForAnswer,
+  type AnswerSnapshot,
+  joinTexts,
+  shortfall,
+  type FinalAnswer,
+} from '../core/answer.js';
 import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './request.js';
-import { ID_PATTERN, type StopReason, type TurnResult } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN, type TurnResult } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
 import type { AnswerSource } from '../core/answer-calls.js';
 import { publicCallId, type ClientCall } from '../core/client-calls.js';
@@ -65,9 +73,14 @@ function toAnthropicError({ status, type, message }: Problem): object {
   return { type: 'error', error: { type: TYPES[status] ?? 'invalid_request_error', message, ...details } };
 }
 
-export function answerAnthropicProblem(context: Context, problem: Problem): Response {
+export function answerAnthropicProblem(context: Context<GatewayVariables>, problem: Problem): Response {
   if (!isUntaken(problem)) context.header('x-should-retry', 'false');
-  return context.json(toAnthropicError(problem), problem.status);
+  return context.json({ ...toAnthropicError(problem), request_id: context.get('requestId') }, problem.status);
+}
+
+/** Its clients read the id of a request from another header too. */
+export function isAnthropic(path: string): boolean {
+  return /^\/v1\/messages(\/|$)/.test(path);
 }
 
 const request = z.looseObject({
@@ -101,10 +114,15 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const id = `msg_${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
     const head = { id, model: body.model, conversation };
     const mayPause = after !== undefined || (beside.tools ?? []).length > 0;
+    // Of a turn that goes on, its first message has set what the answer has to fit.
+    const wantsData = after === undefined ? beside.output !== undefined : undefined;
     const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
+      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(core, gone));
     if (body.stream === true) {
-      const failed = (error: unknown): ServerEvent => ({ event: 'error', data: JSON.stringify(toAnthropicError(toProblem(error))) });
+      const failed = (error: unknown): ServerEvent => ({
+        event: 'error',
+        data: JSON.stringify({ ...toAnthropicError(toProblem(error)), request_id: context.get('requestId') }),
+      });
       return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
     const answer = await waitForAnswer(snapshots(signal), signal);
@@ -146,11 +164,14 @@ interface MessageHead {
   readonly conversation: string;
 }
 
-const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
+const STOP = { length: 'max_tokens', refusal: 'refusal', failure: 'end_turn', stop: 'end_turn' } as const;
 
-function stopReason({ result, calls }: FinalAnswer): string {
-  if (calls.length > 0) return 'tool_use';
-  return STOP[result.stopReason] ?? 'end_turn';
+/** A refusal has no category that the model's provider would pass on. */
+function stopped({ result, calls }: FinalAnswer): object {
+  const short = calls.length > 0 ? undefined : shortfall(result);
+  const reason = calls.length > 0 ? 'tool_use' : short === undefined ? 'end_turn' : STOP[short];
+  const details = short === 'refusal' ? { type: 'refusal', category: null, explanation: result.error?.message ?? null } : null;
+  return { stop_reason: reason, stop_details: details, stop_sequence: null };
 }
 
 function toUsage({ usage }: TurnResult): object {
@@ -159,8 +180,19 @@ function toUsage({ usage }: TurnResult): object {
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: usage.cachedTokens,
     output_tokens: usage.outputTokens,
+    ...NOT_COUNTED,
   };
 }
+
+/** What Anthropic counts beside tokens, and here is not known. */
+const NOT_COUNTED = {
+  cache_creation: null,
+  inference_geo: null,
+  output_tokens_details: null,
+  server_tool_use: null,
+  service_tier: null,
+  speed: null,
+};
 
 function message(head: MessageHead, answer: FinalAnswer): object {
   const { id, model } = head;
@@ -171,11 +203,12 @@ function message(head: MessageHead, answer: FinalAnswer): object {
     role: 'assistant',
     model,
     content: [
-      ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
+      ...(text === '' ? [] : [{ type: 'text', text }]),
       ...answer.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
     ],
-    stop_reason: stopReason(answer),
-    stop_sequence: null,
+    ...stopped(answer),
+    container: null,
+    diagnostics: null,
     usage: toUsage(answer.result),
   };
 }
@@ -189,8 +222,9 @@ interface MessageEvent {
 }
 
 function messageStart({ id, model }: MessageHead): MessageEvent {
-  const usage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
-  const begun = { id, type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage };
+  const usage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0, ...NOT_COUNTED };
+  const head = { id, type: 'message', role: 'assistant', model, content: [], container: null, diagnostics: null };
+  const begun = { ...head, stop_reason: null, stop_details: null, stop_sequence: null, usage };
   return { type: 'message_start', ...{ message: begun } };
 }
 
@@ -198,7 +232,7 @@ const AT = { index: 0 };
 const blockStart: MessageEvent = {
   type: 'content_block_start',
   ...AT,
-  ...{ content_block: { type: 'text', text: '', citations: null } },
+  ...{ content_block: { type: 'text', text: '' } },
 };
 const blockStop: MessageEvent = { type: 'content_block_stop', ...AT };
 
@@ -221,7 +255,7 @@ function callBlocks(head: MessageHead, { calls }: FinalAnswer, first: number): r
 
 /** `hasText`: a text block came before. */
 function messageEnd(head: MessageHead, answer: FinalAnswer, hasText: boolean): readonly MessageEvent[] {
-  const delta = { stop_reason: stopReason(answer), stop_sequence: null };
+  const delta = { ...stopped(answer), container: null };
   return [
     ...callBlocks(head, answer, hasText ? 1 : 0),
     { type: 'message_delta', ...{ delta, usage: toUsage(answer.result) } },

@@ -5,11 +5,14 @@
  * @rule core/never-a-wrong-text: A protocol whose text only grows is sent a beginning of the valid texts, joined. After a failed attempt it
  *   gets nothing until the next attempt has the same words up to there. If that uses other words, the stream ends with an error, never with a
  *   wrong text. (test: test/gateway/begun-anew.test.ts)
+ * @rule core/data-alone: Where an answer has to fit a schema, its last text is the answer, alone. A text is sent only once it is certain
+ *   to be that; words before tools, and what a correction has replaced, are beside it. (test: test/gateway/data-alone.test.ts)
  */
 import type { Approval } from '../../conversation/protocol/human-input.js';
+import { partSchema } from '../../conversation/protocol/message.js';
 import type { TurnResult } from '../../records/feed-event.js';
-import { answerText, NO_USAGE, type Entry, type Usage } from '../../records/message.js';
-import { callTexts } from '../../records/turn-view.js';
+import { answerText, isFromPerson, NO_USAGE, shownText, type Entry, type JsonObject, type Usage } from '../../records/message.js';
+import { callTexts, type CallText } from '../../records/turn-view.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
 import type { Conversations } from './conversations.js';
 import { GatewayError } from './errors.js';
@@ -19,10 +22,15 @@ import { turnStream, withLooks, type TurnDelta } from './turn-stream.js';
 /** A text for each model call that spoke. */
 export type AnswerSnapshot =
   /** Those that are valid now; `isOpen`: the last still grows, or may be taken back. Once live events were lost only the end is sure. */
-  { readonly kind: 'partial'; readonly texts: readonly string[]; readonly isOpen: boolean } | FinalAnswer;
+  ({ readonly kind: 'partial'; readonly texts: readonly string[]; readonly isOpen: boolean } & Beside) | FinalAnswer;
+
+interface Beside {
+  /** Texts before those of the answer, which are no part of it (core/data-alone). */
+  readonly asides?: readonly string[];
+}
 
 /** With `calls`, which the client is to run, or none; then the last text is the answer. */
-export interface FinalAnswer {
+export interface FinalAnswer extends Beside {
   readonly kind: 'final';
   readonly result: TurnResult;
   readonly texts: readonly string[];
@@ -37,6 +45,8 @@ export interface Segment {
   readonly after?: string | undefined;
   /** It may come to wait for the client. */
   readonly mayPause: boolean;
+  /** The answer has to fit a schema; absent: the record shows whether. */
+  readonly wantsData?: boolean | undefined;
 }
 
 type Core = Pick<Conversations, 'client'>;
@@ -51,6 +61,7 @@ export async function* answerSnapshots(
   let before = segment.after === undefined ? 0 : undefined;
   let used: Usage = NO_USAGE;
   let isSure = true;
+  let { wantsData } = segment;
   const look = async (): Promise<readonly FinalAnswer[]> => {
     const paused = segment.mayPause ? await findPause(core, segment) : undefined;
     return paused === undefined ? [] : [paused];
@@ -66,7 +77,9 @@ export async function* answerSnapshots(
       return yield await finalAnswer(core, segment, { ...result, usage: without(result.usage, used) }, hasMore);
     }
     if (before !== undefined && isSure) {
-      yield { kind: 'partial', texts: texts.map(({ text }) => text), isOpen: texts.at(-1)?.isOpen === true };
+      // What a model says is recorded after the message that it answers.
+      if (texts.length > 0) wantsData ??= schemaIn((await readSegment(core, segment)).entries) !== undefined;
+      yield partial(texts, wantsData === true);
     }
     isSure = delta.view.hasGap !== true;
     const pause = latest?.kind === 'asked' ? latest.calls : undefined;
@@ -79,6 +92,13 @@ export async function* answerSnapshots(
   }
 }
 
+function partial(all: readonly CallText[], wantsData: boolean): AnswerSnapshot {
+  const texts = all.map(({ text }) => text);
+  const isOpen = all.at(-1)?.isOpen === true;
+  if (!wantsData) return { kind: 'partial', texts, isOpen };
+  return { kind: 'partial', texts: [], isOpen: false, asides: isOpen ? texts.slice(0, -1) : texts };
+}
+
 /** For a client that reads no stream; rejects with the signal's reason where nothing is waited for any more. */
 export async function waitForAnswer(snapshots: AsyncIterable<AnswerSnapshot>, signal: AbortSignal): Promise<FinalAnswer> {
   for await (const snapshot of snapshots) if (snapshot.kind === 'final') return snapshot;
@@ -86,15 +106,17 @@ export async function waitForAnswer(snapshots: AsyncIterable<AnswerSnapshot>, si
 }
 
 /** The answer of a segment that has ended. `hasMore`: the text of the result may not be all of the model's text in it. */
-export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = result.toolCalls > 0): Promise<FinalAnswer> {
+export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = true): Promise<FinalAnswer> {
   const alone = result.text === '' ? [] : [result.text];
   if (!hasMore || result.turnId === null) return { kind: 'final', result, texts: alone, calls: [] };
   const { entries, from } = await readSegment(core, segment);
   // The texts that the live events did not show, because they were lost.
   const pause = pauseAfter(entries, [], from);
   if (pause) return answerAtPause(core, segment, pause, result.usage);
-  const texts = textsIn(entries.filter(({ slot }) => slot > from));
-  return { kind: 'final', result, texts: texts.length === 0 ? alone : texts, calls: [] };
+  const recorded = textsIn(entries.filter(({ slot }) => slot > from));
+  const texts = recorded.length === 0 ? alone : recorded;
+  if (schemaIn(entries) === undefined) return { kind: 'final', result, texts, calls: [] };
+  return { kind: 'final', result, texts: texts.slice(-1), asides: texts.slice(0, -1), calls: [] };
 }
 
 /** Undefined where it waits for nothing that the client runs. */
@@ -113,7 +135,8 @@ async function answerAtPause(core: Core, segment: Segment, { slot, ids }: Pause,
     .filter((entry) => entry.slot === slot)
     .flatMap((entry) => callsIn(entry).filter(({ callId }) => ids.includes(callId)));
   const result: TurnResult = { turnId: segment.turn, text: texts.at(-1) ?? '', stopReason: 'end', usage, toolCalls: calls.length };
-  return { kind: 'final', result, texts, calls };
+  if (schemaIn(entries) === undefined) return { kind: 'final', result, texts, calls };
+  return { kind: 'final', result, texts: [], asides: texts, calls };
 }
 
 /** The entries of its turn, and the slot after which it begins. */
@@ -131,6 +154,49 @@ export function textsIn(entries: readonly Entry[]): readonly string[] {
     const text = answerText(message);
     return text === '' ? [] : [text];
   });
+}
+
+/** The schema that the answer to one of these messages has to fit. */
+export function schemaIn(entries: readonly Entry[]): JsonObject | undefined {
+  for (const { message } of entries) {
+    const output = isFromPerson(message) ? partSchema(shownText(message.text)).output : undefined;
+    if (output !== undefined) return output;
+  }
+  return undefined;
+}
+
+/** Whether a client may have these words for the answer of a turn. */
+export function isAnswer(words: string, entries: readonly Entry[]): boolean {
+  if (joinTexts(textsIn(entries)).trim() === words.trim()) return true;
+  if (schemaIn(entries) === undefined) return false;
+  const last = entries.findLast(({ message }) => message.role === 'assistant');
+  const isOver = last?.message.role === 'assistant' && last.message.blocks.every(({ kind }) => kind !== 'tool-call');
+  return words.trim() === (isOver ? answerText(last.message).trim() : '');
+}
+
+/** Why there is less than an answer, in the terms of no protocol; undefined where it is whole. */
+export function shortfall({
+  stopReason,
+  error,
+}: Pick<TurnResult, 'stopReason' | 'error'>): 'length' | 'refusal' | 'failure' | 'stop' | undefined {
+  switch (stopReason) {
+    case 'end':
+      return error?.type === 'max-tokens' ? 'length' : undefined;
+    case 'tool-limit':
+    case 'budget':
+      return 'length';
+    case 'refused':
+      return 'refusal';
+    case 'failed':
+      return 'failure';
+    case 'interrupted':
+    case 'withdrawn':
+      return 'stop';
+    case 'continues':
+    case 'queued':
+    case 'reset':
+      return undefined;
+  }
 }
 
 /** As protocols have it whose answer is one text. */
@@ -159,7 +225,7 @@ export function createTextDeltas(): (snapshot: AnswerSnapshot) => string {
       return delta;
     }
     // A text that was stopped half way may be recorded without its end.
-    const isWhole = snapshot.kind === 'final' && snapshot.result.stopReason === 'end';
+    const isWhole = snapshot.kind === 'final' && snapshot.result.stopReason === 'end' && snapshot.result.error === undefined;
     if (sent.startsWith(standing) && (!isWhole || sent.slice(standing.length).trim() === '')) return '';
     throw new GatewayError({
       status: 503,

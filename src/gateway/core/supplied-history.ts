@@ -28,7 +28,7 @@ import {
   describeFile,
   describeFiles,
 } from './client-calls.js';
-import { joinTexts, textsIn } from './answer.js';
+import { isAnswer, joinTexts } from './answer.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Conversations, Submitted } from './conversations.js';
@@ -214,9 +214,7 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo =
       message.role === 'user' && isFromPerson(message) ? [withoutTextFiles(partSchema(shownText(message.text)).text)] : [],
     );
     const expected = joinTexts([first, ...(question.joined ?? [])]);
-    return (
-      joinTexts(words) === expected && joinTexts(textsIn(ofTurn)).trim() === answer.text.trim() && hasCalls(ofTurn, answer.calls ?? [])
-    );
+    return joinTexts(words) === expected && isAnswer(answer.text, ofTurn) && hasCalls(ofTurn, answer.calls ?? []);
   });
 }
 

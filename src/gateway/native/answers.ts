@@ -200,6 +200,7 @@ const recordedMessage = z
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
       chunk: z.string().optional(),
       tools: z.object({ ref: z.string() }).optional(),
+      echo: z.record(z.string(), json).optional().openapi({ description: 'what the request of the message has set' }),
       images: media,
       audio: media,
       video: media,

@@ -4,9 +4,10 @@
  * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
  */
 import type { Context } from 'hono';
-import { type AnswerSnapshot, type FinalAnswer, joinTexts } from '../core/answer.js';
+import { type AnswerSnapshot, type FinalAnswer, joinTexts, shortfall } from '../core/answer.js';
 import { publicCallId, type ClientCall } from '../core/client-calls.js';
-import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import type { ResponseSettings } from './settings.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { isUntaken, toProblem, type Problem } from '../core/errors.js';
 
 interface OpenaiError {
@@ -48,11 +49,10 @@ export interface Completion {
 
 type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 
-const FINISH: Partial<Record<StopReason, FinishReason>> = { 'tool-limit': 'length', budget: 'length', refused: 'content_filter' };
-
-export function finishReason({ result: { stopReason }, calls }: FinalAnswer): FinishReason {
+export function finishReason({ result, calls }: FinalAnswer): FinishReason {
   if (calls.length > 0) return 'tool_calls';
-  return FINISH[stopReason] ?? 'stop';
+  const short = shortfall(result);
+  return short === 'length' ? 'length' : short === 'refusal' ? 'content_filter' : 'stop';
 }
 
 export function completion(of: Completion, answer: FinalAnswer): object {
@@ -60,7 +60,7 @@ export function completion(of: Completion, answer: FinalAnswer): object {
   const { result, texts } = answer;
   const calls = toolCalls(of, answer);
   const content = calls.length > 0 && texts.length === 0 ? null : joinTexts(texts);
-  const message = { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) };
+  const message = { role: 'assistant', content, refusal: null, annotations: [], ...(calls.length > 0 && { tool_calls: calls }) };
   return {
     id,
     object: 'chat.completion',
@@ -68,8 +68,12 @@ export function completion(of: Completion, answer: FinalAnswer): object {
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer) }],
     usage: toUsage(result),
+    ...SERVED,
   };
 }
+
+/** The same for every answer: agents have no versions of a system that a seed would hold for, and no tiers. */
+const SERVED = { service_tier: 'default', system_fingerprint: null };
 
 interface ToolCall {
   readonly id: string;
@@ -100,6 +104,7 @@ export function chunk(of: Completion, delta: object, finish: FinishReason | null
     created: of.created,
     model: of.model,
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    ...SERVED,
     ...extra,
   };
 }
@@ -113,7 +118,8 @@ function toUsage({ usage }: TurnResult): object {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
     total_tokens: usage.inputTokens + usage.outputTokens,
-    prompt_tokens_details: { cached_tokens: usage.cachedTokens },
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
   };
 }
 
@@ -122,29 +128,17 @@ export interface ResponseHead {
   readonly created_at: number;
   readonly model: string;
   readonly conversation: string;
-  /** The values of the request, where they are known. */
-  readonly previous?: string;
-  readonly background?: boolean;
-  readonly store?: boolean;
-  readonly metadata?: unknown;
-  /** As the request had them. */
-  readonly tools?: readonly unknown[];
-  readonly toolChoice?: unknown;
+  /** What the request has set, where that is known. */
+  readonly settings: ResponseSettings;
 }
 
 type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
-const STATUS: Partial<Record<StopReason, ResponseStatus>> = {
-  'tool-limit': 'incomplete',
-  budget: 'incomplete',
-  refused: 'incomplete',
-  failed: 'failed',
-  interrupted: 'cancelled',
-  withdrawn: 'cancelled',
-};
+const STATUS = { length: 'incomplete', refusal: 'incomplete', failure: 'failed', stop: 'cancelled' } as const;
 
-function toStatus({ stopReason }: TurnResult): ResponseStatus {
-  return STATUS[stopReason] ?? 'completed';
+function toStatus(result: TurnResult): ResponseStatus {
+  const short = shortfall(result);
+  return short === undefined ? 'completed' : STATUS[short];
 }
 
 /** `retake`: how many items of a stream in its place were taken back. Clients refuse a second item of one id. */
@@ -160,6 +154,17 @@ function messageItem(head: ResponseHead, at: number, text: string | undefined, s
   return { id: itemId(head, at, retake), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
 }
 
+/** Words that are no part of the answer: clients read every message as a part of it. `text` is absent where it is still to come. */
+function asideItem({ id }: ResponseHead, at: number, text?: string): object {
+  const summary = text === undefined ? [] : [{ type: 'summary_text', text }];
+  return {
+    id: `rs_${id.slice('resp_'.length)}_${at + 1}`,
+    type: 'reasoning',
+    summary,
+    status: text === undefined ? 'in_progress' : 'completed',
+  };
+}
+
 function callItem(head: ResponseHead, at: number, { callId, name, input }: ClientCall, status: 'in_progress' | 'completed'): object {
   const given = status === 'completed' ? JSON.stringify(input) : '';
   const call = { call_id: publicCallId(head.conversation, callId), name, arguments: given, status };
@@ -172,22 +177,29 @@ function callItemId({ id }: ResponseHead, at: number): string {
 
 /** One that has not ended. */
 export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in_progress'): object {
-  return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
+  return { ...fields(head), status, completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-export function endedResponse(head: ResponseHead, { result, texts, calls }: FinalAnswer, retakes: readonly number[] = []): object {
+/** `endedAt`: epoch seconds. */
+export function endedResponse(
+  head: ResponseHead,
+  { result, texts, calls, asides = [] }: FinalAnswer,
+  { endedAt, retakes = [] }: { readonly endedAt: number; readonly retakes?: readonly number[] },
+): object {
   const status = toStatus(result);
   const { usage, error } = result;
   return {
     ...fields(head),
     status,
+    completed_at: status === 'completed' ? endedAt : null,
     error:
       status === 'failed'
         ? { code: error?.type === 'rate-limit' ? 'rate_limit_exceeded' : 'server_error', message: error?.message ?? '' }
         : null,
     incomplete_details:
-      status === 'incomplete' ? { reason: result.stopReason === 'refused' ? 'content_filter' : 'max_output_tokens' } : null,
+      status === 'incomplete' ? { reason: shortfall(result) === 'refusal' ? 'content_filter' : 'max_output_tokens' } : null,
     output: [
+      ...asides.map((text, at) => asideItem(head, at, text)),
       ...texts.map((text, at) =>
         messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete', retakes[at]),
       ),
@@ -195,7 +207,7 @@ export function endedResponse(head: ResponseHead, { result, texts, calls }: Fina
     ],
     usage: {
       input_tokens: usage.inputTokens,
-      input_tokens_details: { cached_tokens: usage.cachedTokens },
+      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
       output_tokens: usage.outputTokens,
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: usage.inputTokens + usage.outputTokens,
@@ -203,37 +215,8 @@ export function endedResponse(head: ResponseHead, { result, texts, calls }: Fina
   };
 }
 
-function fields({
-  id,
-  created_at,
-  model,
-  conversation,
-  previous,
-  background = false,
-  store = true,
-  metadata,
-  tools = [],
-  toolChoice = 'auto',
-}: ResponseHead): object {
-  return {
-    id,
-    object: 'response',
-    created_at,
-    model,
-    conversation: { id: conversation },
-    previous_response_id: previous ?? null,
-    background,
-    store,
-    metadata: metadata ?? {},
-    instructions: null,
-    parallel_tool_calls: true,
-    tool_choice: toolChoice,
-    tools,
-    temperature: null,
-    top_p: null,
-    text: { format: { type: 'text' } },
-    truncation: 'disabled',
-  };
+function fields({ id, created_at, model, conversation, settings }: ResponseHead): object {
+  return { id, object: 'response', created_at, model, conversation: { id: conversation }, ...settings };
 }
 
 interface ResponseEvent {
@@ -258,9 +241,10 @@ interface Item {
  * The text of a failed attempt is taken back: its item ends without content, and the next attempt has an item with a new id. If
  * live events were lost, the stream shows nothing more until the last event.
  */
-export function createResponseEvents(head: ResponseHead): ResponseEvents {
+export function createResponseEvents(head: ResponseHead, now: () => number = Date.now): ResponseEvents {
   let number = 0;
   let outputs = 0;
+  let asides = 0;
   /** Texts of valid items that have ended. */
   const texts: string[] = [];
   /** By place, how many items were taken back. */
@@ -322,6 +306,29 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     }
   };
 
+  const showAsides = (all: readonly string[] = []): ResponseEvent[] =>
+    all.slice(asides).flatMap((text) => {
+      const at = asides++;
+      const output_index = outputs++;
+      const item = asideItem(head, at, text);
+      const where = { item_id: (item as { readonly id: string }).id, output_index, summary_index: 0 };
+      return [
+        event('response.output_item.added', { output_index, item: asideItem(head, at) }),
+        event('response.reasoning_summary_part.added', { ...where, part: { type: 'summary_text', text: '' } }),
+        event('response.reasoning_summary_text.delta', { ...where, delta: text }),
+        event('response.reasoning_summary_text.done', { ...where, text }),
+        event('response.reasoning_summary_part.done', { ...where, part: { type: 'summary_text', text } }),
+        event('response.output_item.done', { output_index, item }),
+      ];
+    });
+
+  /** A text that was shown as none of the answer stays that, also where no other has come. */
+  const asShown = (ended: FinalAnswer): FinalAnswer => {
+    const { asides: before = [], texts: answer } = ended;
+    const more = asides - before.length;
+    return more <= 0 ? ended : { ...ended, asides: [...before, ...answer.slice(0, more)], texts: answer.slice(more) };
+  };
+
   const called = ({ calls }: FinalAnswer): ResponseEvent[] =>
     calls.flatMap((call, at) => {
       const place = { item_id: callItemId(head, at), output_index: outputs++ };
@@ -335,14 +342,16 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     });
 
   /** Text that streaming missed comes as separate items (openai/whole-response-last). */
-  const finish = (ended: FinalAnswer): ResponseEvent[] => {
+  const finish = (given: FinalAnswer): ResponseEvent[] => {
+    const ended = asShown(given);
     const { result, texts: whole } = ended;
+    const beside = showAsides(ended.asides);
     const shown = [...texts, ...(open ? [open.text] : [])];
     const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
-    const rest = [...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
+    const rest = [...beside, ...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
     const status = toStatus(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
-    return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
+    return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, { endedAt: Math.floor(now() / 1000), retakes }) })];
   };
 
   return {
@@ -350,6 +359,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       event('response.created', { response: runningResponse(head) }),
       event('response.in_progress', { response: runningResponse(head) }),
     ],
-    take: (snapshot) => (snapshot.kind === 'final' ? finish(snapshot) : show(snapshot.texts, snapshot.isOpen)),
+    take: (snapshot) =>
+      snapshot.kind === 'final' ? finish(snapshot) : [...showAsides(snapshot.asides), ...show(snapshot.texts, snapshot.isOpen)],
   };
 }

@@ -19,7 +19,9 @@ import {
 } from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
-import { findPause, answerSnapshots, finalAnswer, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
+import { findPause, answerSnapshots, finalAnswer, schemaIn, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
+import { timeoutSignal } from '../../platform/promises.js';
+import { readSettings, toEcho } from './settings.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import {
   answerFormat,
@@ -83,21 +85,18 @@ export function addResponses(app: GatewayApp): void {
       created_at: Math.floor(Date.now() / 1000),
       model: body.model ?? DEFAULT_AGENT,
       conversation,
-      ...(body.previous_response_id !== undefined && { previous: body.previous_response_id }),
-      background: body.background === true,
-      store: body.store ?? true,
-      ...(body.metadata !== undefined && { metadata: body.metadata }),
-      ...(body.tools !== undefined && { tools: body.tools }),
-      ...(body.tool_choice !== undefined && { toolChoice: body.tool_choice }),
+      settings: readSettings(body),
     };
-    const segment: Segment = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0 };
+    // Of a turn that goes on, its first message has set what the answer has to fit.
+    const wantsData = after === undefined ? wantsSchema(body) : undefined;
+    const segment: Segment = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0, wantsData };
     if (body.stream === true) {
       // From the turn's first event on, as a client that comes back reads it.
       return streamed(context, head, segment, (gone) => fromItsBeginning(core, source, gone));
     }
     if (body.background === true) return context.json(runningResponse(head, source.position > 0 ? 'queued' : 'in_progress'));
     const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core, signal)), signal);
-    return context.json(endedResponse(head, answer));
+    return context.json(endedResponse(head, answer, { endedAt: Math.floor(Date.now() / 1000) }));
   });
 
   app.get('/v1/responses/:id', async (context) => {
@@ -148,7 +147,8 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
   const output = readOutput(body.text?.format, 'text.format');
   const stop = readStop(body);
-  const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }) };
+  const echo = toEcho(readSettings(body));
+  const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }), ...(echo && { echo }) };
   const key = idempotencyKey(context);
   const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, ...firstMedia(supplied), id: key ?? randomUUID(), text: firstMessage(supplied) };
@@ -262,28 +262,61 @@ function responsesNamed(itemId: string): readonly ResponseName[] {
   });
 }
 
-async function readHead({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
+/** Any but free text. */
+function wantsSchema({ text }: Request): boolean {
+  const type = text?.format?.type;
+  return type !== undefined && type !== 'text';
+}
+
+interface RecordedHead extends ResponseHead {
+  /** Epoch seconds of what was recorded last in its turn. */
+  readonly latest: number;
+}
+
+async function readHead({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<RecordedHead> {
   const { agent, startedAt } = await client.describe(conversation).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   });
-  const created_at = Math.floor(new Date(startedAt).getTime() / 1000);
-  return { id: responseId(conversation, turn, after), created_at, model: agent ?? DEFAULT_AGENT, conversation };
+  const entries = (await client.history(conversation)).filter((entry) => entry.turn === turn);
+  const began = entries[0]?.ts ?? new Date(startedAt).getTime() / 1000;
+  const schema = schemaIn(entries);
+  const echo = entries.flatMap(({ message }) => (message.role === 'user' && message.echo ? [message.echo] : []))[0];
+  return {
+    id: responseId(conversation, turn, after),
+    created_at: Math.floor(began),
+    latest: Math.floor(entries.at(-1)?.ts ?? began),
+    model: agent ?? DEFAULT_AGENT,
+    conversation,
+    settings: readSettings({ ...(schema && { text: { format: { type: 'json_schema', schema } } }), ...echo }),
+  };
 }
+
+/** How long the live events are waited for, of an answer that is there: they know what it has used. */
+const EVENTS_PATIENCE_MS = 5_000;
 
 async function look(
   core: Conversations,
   name: ResponseName,
-  head: ResponseHead,
+  { latest, ...head }: RecordedHead,
   signal: AbortSignal,
   patienceMs?: number,
 ): Promise<object> {
   const segment: Segment = { ...name, mayPause: true };
   try {
     const result = await waitForEnd(core, name, signal, patienceMs);
-    if (result !== undefined) return endedResponse(head, await finalAnswer(core, segment, result));
     // A turn that goes on may wait for its client.
-    const paused = patienceMs === undefined ? await findPause(core, segment) : undefined;
-    return paused === undefined ? runningResponse(head) : endedResponse(head, paused);
+    const known =
+      result !== undefined
+        ? await finalAnswer(core, segment, result)
+        : patienceMs === undefined
+          ? await findPause(core, segment)
+          : undefined;
+    if (known === undefined) return runningResponse(head);
+    const patience = AbortSignal.any([signal, timeoutSignal(EVENTS_PATIENCE_MS)]);
+    const live = core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: patience });
+    const answer = await waitForAnswer(answerSnapshots(core, segment, live), patience).catch(() => known);
+    signal.throwIfAborted();
+    return endedResponse(head, { ...known, result: { ...known.result, usage: answer.result.usage } }, { endedAt: latest });
   } catch (error) {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   }
@@ -307,8 +340,10 @@ function streamed(
       }
     },
     (error): ServerEvent => {
-      const { code, message, param } = explainError(error);
-      return { event: 'error', data: JSON.stringify({ type: 'error', code, message, param, sequence_number: last + 1 }) };
+      const { type, code, message, param } = explainError(error);
+      // OpenAI's clients read the fields of the event, those of the open specification its error.
+      const failed = { type: 'error', code, message, param, error: { type, code, message, param }, sequence_number: last + 1 };
+      return { event: 'error', data: JSON.stringify(failed) };
     },
   );
 }

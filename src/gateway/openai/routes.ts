@@ -96,8 +96,10 @@ function addChatCompletions(app: GatewayApp): void {
     const of = { id, created: Math.floor(Date.now() / 1000), model: body.model, conversation };
     context.header(CONVERSATION_HEADER, conversation);
     const mayPause = after !== undefined || (body.tools ?? []).length > 0;
+    // Of a turn that goes on, its first message has set what the answer has to fit.
+    const wantsData = after === undefined ? (body.response_format?.type ?? 'text') !== 'text' : undefined;
     const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
+      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(core, gone));
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       return sendEvents(

@@ -4563,6 +4563,10 @@ export interface components {
             audio?: components["schemas"]["Media"][];
             chunk?: string;
             documents?: components["schemas"]["Media"][];
+            /** @description what the request of the message has set */
+            echo?: {
+                [key: string]: unknown;
+            };
             /**
              * @description who speaks in place of a person
              * @enum {string}
