@@ -20,7 +20,7 @@ import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
-import { turnEndsIn } from '../conversation/outbox/settlement.js';
+import { turnEndsIn } from '../memory/past-life.js';
 import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {

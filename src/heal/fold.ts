@@ -19,7 +19,7 @@ import type { MessageToRecord, Settlement, Writes, Written } from '../conversati
 import type { ModelAnswer, ModelStepResult, AppContextRef, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/lineage/lineage-effects.js';
-import { turnEndsIn } from '../conversation/outbox/settlement.js';
+import { turnEndsIn } from '../memory/past-life.js';
 import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import type { EpisodeRecord } from '../stores/store.js';

@@ -5,7 +5,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { EffectEvent } from '../conversation/effect.js';
 import { eventName } from '../conversation/views/observation.js';
 import { countSlots } from '../records/slots.js';
-import { formatQuantity, formatCount, formatDuration } from '../records/time.js';
+import { formatQuantity, formatCount, formatDuration } from '../records/time-in-words.js';
 
 const MOST = 240;
 

@@ -4,7 +4,9 @@ import { type SlotRange, listSlots } from '../records/slots.js';
 import { turnNumber, turnId } from '../records/identity.js';
 import { type ConversationKey, type Store, LifeDeleted, type EpisodeRecord } from '../stores/store.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
-import { byTurn, type TurnEnd } from '../records/turn-end.js';
+import { byTurn, MAX_ERROR, UNFINISHED, type TurnEnd } from '../records/turn-end.js';
+import type { FeedEvent } from '../records/feed-event.js';
+import { truncate } from '../records/text.js';
 import { currentLine, episodesInSight, slotsIn, groupTurns } from './prefix.js';
 import { messagesByTurn } from './compaction/recent-turns.js';
 import { outlineTurns } from './compaction/summary.js';
@@ -195,4 +197,16 @@ export async function readEpisodes(store: Store, key: ConversationKey, session: 
       summary: redact(episode.summary),
       read: async (turn) => redact(await readMessages(episode.slots, turn)),
     }));
+}
+
+/** How turns without a complete answer ended, for the store; read from their feed events. */
+export function turnEndsIn(feed: readonly { readonly event: FeedEvent }[]): TurnEnd[] {
+  return feed.flatMap(({ event }): TurnEnd[] => {
+    if (event.kind !== 'turn-finished') return [];
+    const { error } = event.result;
+    const stopReason = UNFINISHED.find((reason) => reason === event.result.stopReason);
+    if (stopReason === undefined) return [];
+    const reported = error && { error: { type: truncate(error.type, 200), message: truncate(error.message, MAX_ERROR) } };
+    return [{ v: 1, turn: event.turn, stopReason, ...reported }];
+  });
 }

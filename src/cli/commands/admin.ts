@@ -4,7 +4,7 @@ import type { UsageReport } from '../../client.js';
 import { temporalConnection } from '../../config.js';
 import type { Healed } from '../../heal/heal.js';
 import { errorMessage } from '../../platform/errors.js';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 import { SPENDING_GROUPS, type SpendingGroup, type SpendingSum } from '../../records/spending.js';
 import { findConversation } from '../args/find-conversation.js';
 import { checkTemporal, openConnection, setRetention } from '../services/temporal-connection.js';

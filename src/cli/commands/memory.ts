@@ -4,7 +4,7 @@ import type { ScopeMemory } from '../../client.js';
 import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { type MemoryChange, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 import { utf8Length } from '../../records/text.js';
 import type { Config } from '../../config.js';
 import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';

@@ -5,7 +5,7 @@ import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js
 import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms, type HistoryMatch } from '../../memory/documents/search-history.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import { isoTime } from '../../records/memory/history-text.js';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';

@@ -7,7 +7,7 @@ import { hashOf, idOf, isExpired, newToken, parseAuthFile, readAuthFile, type Au
 import { ROLES, SCOPES_PATTERN, TENANT_PATTERN, type Role } from '../../gateway/access/principal.js';
 import { errorMessage } from '../../platform/errors.js';
 import { decodeText } from '../../records/file-type.js';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 import { withLock } from '../lock.js';
 import type { Answer, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';

@@ -18,7 +18,7 @@ import type { AgentDescription, AgentServer } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { createKnownSecrets } from '../../platform/known-secrets.js';
 import { packageVersion } from '../../platform/optional-package.js';
-import { formatQuantity } from '../../records/time.js';
+import { formatQuantity } from '../../records/time-in-words.js';
 import { qualifiedScope } from '../../records/identity.js';
 import type { Store, ToolPin } from '../../stores/store.js';
 import { toServerTool } from '../../tools/mcp/server-tool.js';

@@ -3,9 +3,9 @@ import type { Usage } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
-import { formatCount, formatDuration } from '../../records/time.js';
+import { formatCount, formatDuration } from '../../records/time-in-words.js';
 
-export { formatQuantity, formatCount, formatDuration } from '../../records/time.js';
+export { formatQuantity, formatCount, formatDuration } from '../../records/time-in-words.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {

@@ -6,14 +6,12 @@
  *   ran. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
-import type { Settlement, Writes } from './writes.js';
+import type { Settlement } from './writes.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import type { Entry, ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { withSlot } from '../../records/slots.js';
-import { truncate } from '../../records/text.js';
-import { MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
 
 const MAX_FEED = 64;
 
@@ -52,16 +50,4 @@ export function announce(state: ConversationState, event: FeedEvent, answer?: nu
   const number = counters.feed + 1;
   const pending = { number, event, ...(typeof answer === 'number' && { answer }) };
   return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, pending] } };
-}
-
-/** How turns without a complete answer ended, for the store; read from their feed events. */
-export function turnEndsIn(feed: Writes['feed']): TurnEnd[] {
-  return feed.flatMap(({ event }): TurnEnd[] => {
-    if (event.kind !== 'turn-finished') return [];
-    const { error } = event.result;
-    const stopReason = UNFINISHED.find((reason) => reason === event.result.stopReason);
-    if (stopReason === undefined) return [];
-    const reported = error && { error: { type: truncate(error.type, 200), message: truncate(error.message, MAX_ERROR) } };
-    return [{ v: 1, turn: event.turn, stopReason, ...reported }];
-  });
 }

@@ -209,17 +209,9 @@ export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { 
   const words = typeof said === 'string' ? said : said.preview;
   const place = { slot, session, turn: turnId(turn.number), ts: now / 1000 };
   const entry = assistantEntry({ ...place, blocks: [{ kind: 'text', text: said }], model: modelOf(state) ?? '', stop: 'interrupted' }, seq);
-  const kept: ConversationState = {
-    ...state,
-    context: withSlot(state.context, slot),
-    contextTokens: state.contextTokens + inTokens(state, estimateTokens(words)),
-  };
-  return endWithOpenCalls(
-    withTurn(kept, (ending) => ({ ...ending, seq: ending.seq + 1, answerSlot: slot })),
-    'failed',
-    error,
-    entry,
-  );
+  const contextTokens = state.contextTokens + inTokens(state, estimateTokens(words));
+  const ended = { ...turn, seq: turn.seq + 1, answerSlot: slot };
+  return endWithOpenCalls({ ...state, context: withSlot(state.context, slot), contextTokens, turn: ended }, 'failed', error, entry);
 }
 
 /** Their fence or their late result reports the cost, once; also for a failed effect that had committed. */

@@ -1,6 +1,6 @@
 /** How a question to past messages is put, the same for agents, for MCP clients and over HTTP; and what a model reads of what was found. */
 import { z } from 'zod';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 import { KINDS, type Kind } from '../../search/passage-table.js';
 import { DEFAULT_HITS, MAX_HITS, type RecallQuery } from './recall.js';
 import { MAX_AROUND, type Recalled } from './recalled.js';

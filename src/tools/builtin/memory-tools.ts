@@ -12,7 +12,7 @@ import {
   MAX_FOUND,
   type MemoryCriteria,
 } from '../../records/memory/agent-memory.js';
-import { parseMoment } from '../../records/time.js';
+import { parseMoment } from '../../records/time-in-words.js';
 
 /** A worker that has just begun reads the index first, or makes it. */
 const TIMEOUT_MS = 60_000;

@@ -5,7 +5,7 @@ import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal
 import { renderBlame, renderDiff, renderLog, renderProposals } from '../../../src/cli/views/memory.js';
 import { type CountedChange, blame, diffMemory } from '../../../src/memory/documents/memory-diff.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
-import { parseMoment } from '../../../src/records/time.js';
+import { parseMoment } from '../../../src/records/time-in-words.js';
 import { queryTerms } from '../../../src/memory/documents/search-history.js';
 import { measure } from './measure.js';
 

@@ -1,0 +1,40 @@
+/** Moments, spans of time and counts as people and models write and read them; UTC where no zone is named. */
+
+const MOMENT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/;
+const DAY_SECONDS = 24 * 60 * 60;
+
+/** Epoch seconds; undefined for what is no moment. Of a day alone it is the beginning, or else the end, which is the next day's beginning. */
+export function parseMoment(text: string, ofDay: 'beginning' | 'end' = 'beginning'): number | undefined {
+  const [, day, time, zone = 'Z'] = MOMENT.exec(text.trim()) ?? [];
+  if (day === undefined || !isDay(day)) return undefined;
+  const ms = Date.parse(`${day}T${time ?? '00:00'}${zone}`);
+  if (Number.isNaN(ms)) return undefined;
+  return ms / 1000 + (time === undefined && ofDay === 'end' ? DAY_SECONDS : 0);
+}
+
+/** `Date.parse` takes the 31st of February for the 3rd of March. */
+function isDay(day: string): boolean {
+  const at = new Date(`${day}T00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
+}
+
+/** Two digits are enough to compare by. */
+export function formatDuration(ms: number): string {
+  if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 99.5) return `${Math.round(seconds)} s`;
+  const minutes = seconds / 60;
+  if (minutes < 99.5) return `${Math.round(minutes)} min`;
+  const hours = minutes / 60;
+  return hours < 47.5 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} d`;
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** `1 turn`, `2 turns`; a noun with an irregular plural names it. */
+export function formatQuantity(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
