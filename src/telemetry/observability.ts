@@ -2,10 +2,10 @@
 import type { Logger } from '@temporalio/common';
 import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
 import pino from 'pino';
-import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
+import { ConfigError, type Config, type LogLevel } from '../config.js';
+import { offerOtelSettings, otelProblems, type OtelSettings } from '../config/otel-settings.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
-import type { ModelHook } from '../models/model.js';
 import { createDelivery, type Observed, type Observer } from './observer.js';
 import { createLog, createRedactor } from './log.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
@@ -70,7 +70,8 @@ export function runtimeLog(): Logger {
 export interface Observation {
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
-  readonly hooks: readonly ModelHook[];
+  /** What shows the inside of activities; undefined where no trace is asked for. */
+  readonly tracing?: Pick<StartedTracing, 'traced' | 'toolCalled'>;
   /** Delivers what is left, and says what could not be delivered. */
   close(): Promise<void>;
 }
@@ -90,12 +91,12 @@ export async function createObservationFor(
   const { createAudit } = await import('./audit.js');
   const audit =
     config.auditFile === undefined ? undefined : createAudit({ file: config.auditFile, redactor, log, onLost: countLost('audit-file') });
-  const tracing = config.otel && (await startOtel(config as Config));
+  const tracing = config.otel && (await startOtel(config.otel));
   const observation = createObservation(custom, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
   return {
     sinks: observation.sinks,
     activityInterceptors: tracing ? [tracing.activities] : [],
-    hooks: tracing?.hooks ?? [],
+    ...(tracing && { tracing }),
     async close() {
       await Promise.all([observation.close(), audit?.delivery.close(CLOSING_MS)]);
       await tracing?.close(CLOSING_MS);
@@ -103,8 +104,10 @@ export async function createObservationFor(
   };
 }
 
-async function startOtel(config: Config): Promise<StartedTracing> {
-  offerOtelSettings(config);
+async function startOtel(otel: OtelSettings): Promise<StartedTracing> {
+  const problems = otelProblems(otel);
+  if (problems.length > 0) throw new ConfigError(`cannot start OpenTelemetry: ${problems.join('; ')}`);
+  offerOtelSettings(otel, packageVersion());
   const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/tracing.js')).startTracing).catch(
     (cause: unknown) => {
       if (cause instanceof MissingPackage) {
@@ -113,7 +116,7 @@ async function startOtel(config: Config): Promise<StartedTracing> {
       throw cause;
     },
   );
-  return startTracing({ version: packageVersion(), redactor, captureContent: config.otel?.captureContent === true, log: runtimeLog });
+  return startTracing({ version: packageVersion(), redactor, captureContent: otel.captureContent, log: runtimeLog });
 }
 
 /**
@@ -141,7 +144,6 @@ export function createObservation(
   const isWatched = deliveries.length + quick.length > 0;
   return {
     activityInterceptors: [],
-    hooks: [],
     sinks: {
       conversation: {
         opened: { fn: () => undefined, callDuringReplay: false },

@@ -126,6 +126,9 @@ function sources(kind: MediaKind) {
 export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
 export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
 
+/** W3C Trace Context, of any version. */
+export const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[\x21-\x7e]{1,200})?$/;
+
 const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
   strict({
     id: v.optional(messageId),
@@ -139,6 +142,7 @@ const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
     output: v.optional(outputSchema),
     context: v.optional(contextSchema),
     tools: v.optional(clientToolsSchema),
+    traceparent: v.optional(like(TRACEPARENT)),
   }),
   v.check(
     (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
@@ -162,6 +166,8 @@ export interface Message extends Media {
   readonly context?: JsonObject;
   /** Tools that its sender runs; the model has them in this message's turn. Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
+  /** Of the request that brings it (W3C Trace Context): the trace of its turn links to it. */
+  readonly traceparent?: string;
 }
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
@@ -172,6 +178,7 @@ export interface ReadMessage extends MessageContent {
   readonly kind: 'message';
   readonly id?: string;
   readonly delivery: Delivery;
+  readonly traceparent?: string;
 }
 
 /** A message whose text is the reset command, or a message. */
@@ -181,7 +188,7 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], traceparent } = message.value;
   const media = pickMedia(message.value);
   const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
@@ -194,7 +201,12 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       `message is ${size} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
     );
   }
-  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }) };
+  const given = {
+    ...(output && { output }),
+    ...(context && { context }),
+    ...(tools.length > 0 && { tools }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }
 

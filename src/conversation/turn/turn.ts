@@ -87,6 +87,7 @@ export function beginTurn(state: ConversationState): ConversationState {
       stopping: null,
       ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
       ...(item.toolsRef === undefined ? {} : { toolsRef: item.toolsRef }),
+      ...(item.traceparent !== undefined && { traceparent: item.traceparent }),
     },
   };
   return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);

@@ -8,8 +8,8 @@ import type { Usage } from '../../records/message.js';
 import { queuedCount } from '../inbox/queue-editing.js';
 import type { ConversationState } from '../state.js';
 import type { ToolFinished } from '../turn/model-step-effects.js';
-import { turnId } from '../../records/identity.js';
-import type { EndedTurn } from '../state/turn-state.js';
+import { turnId, type ParentLink } from '../../records/identity.js';
+import type { EndedTurn, Turn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';
 
 /** Of what the next model call would see (the seed's MemoryState), and of what waits. */
@@ -50,6 +50,14 @@ export interface TurnNews {
   readonly agent: string;
   readonly model: string | null;
   readonly life: string;
+  /** Whose memory it is: the whole name, with the tenant. */
+  readonly scope: string;
+  /** Of a sub-agent: the call that waits for it. */
+  readonly parent?: Pick<ParentLink, 'conversation' | 'life' | 'callId'>;
+  /** Ids of the messages that it answers, those that joined it too. */
+  readonly messageIds: readonly string[];
+  /** `traceparent` of the request that brought the first of them. */
+  readonly traceparent?: string;
   readonly ended?: { readonly stopReason: StopReason; readonly usage: Usage; readonly toolCalls: number; readonly error?: string };
 }
 
@@ -170,16 +178,20 @@ function made(event: ConversationEvent): Notification[] {
 }
 
 function turnNews(before: ConversationState, state: ConversationState): TurnNews | undefined {
-  const { identity, settings } = state;
-  const of = (number: number): TurnNews => ({
+  const { identity, parent, settings } = state;
+  const of = (number: number, turn: Turn | null): TurnNews => ({
     turnId: turnId(number),
     agent: identity.agent,
     model: settings?.model ?? null,
     life: identity.life,
+    scope: identity.scope,
+    ...(parent && { parent: { conversation: parent.conversation, life: parent.life, callId: parent.callId } }),
+    messageIds: turn?.messageIds ?? [],
+    ...(turn?.traceparent !== undefined && { traceparent: turn.traceparent }),
   });
   const ended = state.turnsEnded > before.turnsEnded ? newest(before.ended, state.ended) : undefined;
-  if (ended) return { ...of(ended.number), ended: endOf(ended) };
-  return state.turn && state.turn.number !== before.turn?.number ? of(state.turn.number) : undefined;
+  if (ended) return { ...of(ended.number, before.turn), ended: endOf(ended) };
+  return state.turn && state.turn.number !== before.turn?.number ? of(state.turn.number, state.turn) : undefined;
 }
 
 function endOf({ stopReason, usage, toolCalls, error }: EndedTurn): NonNullable<TurnNews['ended']> {

@@ -1,0 +1,109 @@
+/** OpenTelemetry's settings, `OTEL_*`: its SDK reads them, and passes over a wrong value in silence or with a word in its log. */
+
+export interface OtelSettings {
+  readonly env: Readonly<Record<string, string>>;
+  /** What was said may be in the spans. */
+  readonly captureContent: boolean;
+}
+
+/** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
+const WISHES = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+  'OTEL_TRACES_EXPORTER',
+  'OTEL_METRICS_EXPORTER',
+];
+const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+
+/** Undefined: nothing asks for it. */
+export function otelOf(all: Readonly<Record<string, string | undefined>>): OtelSettings | undefined {
+  const env = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => /^OTEL_/.test(entry[0]) && !!entry[1]));
+  const isWished = WISHES.some((name) => env[name] !== undefined && env[name] !== 'none');
+  if (!isWished || env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
+  const captureContent = ['true', 'span_only', 'span_and_event'].includes(env[CAPTURE]?.toLowerCase() ?? '');
+  return Object.freeze({ env: Object.freeze(env), captureContent });
+}
+
+/** @internal The SDK reads the environment and knows no `.env`. */
+export function offerOtelSettings({ env }: OtelSettings, version: string): void {
+  const offer = (name: string, value: string): void => void (process.env[name] ||= value);
+  for (const [name, value] of Object.entries(env)) offer(name, value);
+  const of = process.env['OTEL_RESOURCE_ATTRIBUTES'] ?? '';
+  if (!/(^|,)\s*service\.name=/.test(of)) offer('OTEL_SERVICE_NAME', 'perdura');
+  if (!/(^|,)\s*service\.version=/.test(of)) {
+    process.env['OTEL_RESOURCE_ATTRIBUTES'] = [...(of === '' ? [] : [of]), `service.version=${version}`].join(',');
+  }
+  // Newer SDKs would send to places that were not named.
+  if (env['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'] === undefined) offer('OTEL_METRICS_EXPORTER', 'none');
+  offer('OTEL_LOGS_EXPORTER', 'none');
+  // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
+  for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
+}
+
+/** What its values may be, by their names; others are the SDK's alone to judge. */
+interface Rule {
+  readonly of: RegExp;
+  readonly must: string;
+  readonly isRight: (value: string) => boolean;
+}
+
+const SIGNAL = '(?:_TRACES|_METRICS|_LOGS)?';
+
+const RULES: readonly Rule[] = [
+  listOf(/^OTEL_(TRACES|LOGS)_EXPORTER$/, ['otlp', 'console', 'zipkin', 'none']),
+  listOf(/^OTEL_METRICS_EXPORTER$/, ['otlp', 'console', 'prometheus', 'none']),
+  oneOf(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_PROTOCOL$`), ['grpc', 'http/protobuf', 'http/json']),
+  oneOf(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_COMPRESSION$`), ['gzip', 'none']),
+  {
+    of: new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_ENDPOINT$`),
+    must: 'an address that begins with http:// or https://, such as http://127.0.0.1:4318',
+    isRight: (value) => /^https?:\/\/[^\s/]/.test(value) && URL.canParse(value),
+  },
+  {
+    of: new RegExp(`^(OTEL_EXPORTER_OTLP${SIGNAL}_HEADERS|OTEL_RESOURCE_ATTRIBUTES)$`),
+    must: 'pairs such as name=value,name=value, percent-encoded',
+    isRight: (value) => value.split(',').every((pair) => pair.trim() === '' || /^\s*[^=\s]+\s*=/.test(pair)),
+  },
+  oneOf(/^OTEL_TRACES_SAMPLER$/, [
+    'always_on',
+    'always_off',
+    'traceidratio',
+    'parentbased_always_on',
+    'parentbased_always_off',
+    'parentbased_traceidratio',
+  ]),
+  {
+    of: /^OTEL_TRACES_SAMPLER_ARG$/,
+    must: 'a number from 0 to 1',
+    isRight: (value) => value.trim() !== '' && Number(value) >= 0 && Number(value) <= 1,
+  },
+  {
+    of: new RegExp(`^OTEL_(EXPORTER_OTLP${SIGNAL}_TIMEOUT|(BSP|BLRP|METRIC_EXPORT|SPAN|ATTRIBUTE|EVENT|LINK|LOGRECORD)_[A-Z_]+)$`),
+    must: 'a whole number that is not negative',
+    isRight: (value) => /^\s*\d{1,15}\s*$/.test(value),
+  },
+  oneOf(/^OTEL_LOG_LEVEL$/, ['none', 'error', 'warn', 'info', 'debug', 'verbose', 'all']),
+  listOf(/^OTEL_PROPAGATORS$/, ['tracecontext', 'baggage', 'b3', 'b3multi', 'jaeger', 'xray', 'ottrace', 'none']),
+  oneOf(/^OTEL_SDK_DISABLED$/, ['true', 'false']),
+  oneOf(new RegExp(`^${CAPTURE}$`), ['true', 'false', 'span_only', 'span_and_event', 'event_only', 'no_content']),
+];
+
+/** A sentence for each value that cannot be meant so; of a header, without its value. */
+export function otelProblems({ env }: OtelSettings): readonly string[] {
+  return Object.entries(env).flatMap(([name, value]) => {
+    const rule = RULES.find(({ of }) => of.test(name));
+    if (!rule || rule.isRight(value)) return [];
+    const shown = name.endsWith('_HEADERS') || /\/\/[^/]*@/.test(value) ? '' : ` ${JSON.stringify(value.slice(0, 100))}, and`;
+    return [`${name} is${shown} ${shown === '' ? 'wrong: it ' : ''}must be ${rule.must}`];
+  });
+}
+
+function oneOf(of: RegExp, words: readonly string[]): Rule {
+  return { of, must: `one of ${words.join(', ')}`, isRight: (value) => words.includes(value.trim().toLowerCase()) };
+}
+
+function listOf(of: RegExp, words: readonly string[]): Rule {
+  const isRight = (value: string): boolean => value.split(',').every((word) => words.includes(word.trim().toLowerCase()));
+  return { of, must: `one or more of ${words.join(', ')}`, isRight };
+}
