@@ -19,7 +19,7 @@ import {
   type Setting,
   type Settings,
 } from './config/settings.js';
-import { otelOf, type OtelSettings } from './config/otel-settings.js';
+import { offeredSettings, otelOf, type OtelSettings } from './config/otel-settings.js';
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
@@ -304,6 +304,13 @@ export function packageManager(env: Environment): 'npm' | 'pnpm' | 'yarn' | 'bun
 }
 
 const OTEL_SECRETS = /^OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS$/;
+
+/** @internal OpenTelemetry's SDK reads the environment and knows no `.env`. */
+export function offerOtelSettings(otel: OtelSettings, version: string): void {
+  Object.assign(process.env, offeredSettings(otel, version));
+  // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
+  for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
+}
 
 /** `name=value,name=value`, percent-encoded. */
 function headerValues(headers: string): string[] {

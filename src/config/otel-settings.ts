@@ -25,20 +25,18 @@ export function otelOf(all: Readonly<Record<string, string | undefined>>): OtelS
   return Object.freeze({ env: Object.freeze(env), captureContent });
 }
 
-/** @internal The SDK reads the environment and knows no `.env`. */
-export function offerOtelSettings({ env }: OtelSettings, version: string): void {
-  const offer = (name: string, value: string): void => void (process.env[name] ||= value);
-  for (const [name, value] of Object.entries(env)) offer(name, value);
-  const of = process.env['OTEL_RESOURCE_ATTRIBUTES'] ?? '';
-  if (!/(^|,)\s*service\.name=/.test(of)) offer('OTEL_SERVICE_NAME', 'perdura');
-  if (!/(^|,)\s*service\.version=/.test(of)) {
-    process.env['OTEL_RESOURCE_ATTRIBUTES'] = [...(of === '' ? [] : [of]), `service.version=${version}`].join(',');
-  }
-  // Newer SDKs would send to places that were not named.
-  if (env['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'] === undefined) offer('OTEL_METRICS_EXPORTER', 'none');
-  offer('OTEL_LOGS_EXPORTER', 'none');
-  // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
-  for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
+/** What its SDK is to find in the environment, where that says nothing else. */
+export function offeredSettings({ env }: OtelSettings, version: string): Readonly<Record<string, string>> {
+  const { OTEL_RESOURCE_ATTRIBUTES: attributes = '' } = env;
+  const versioned = /(^|,)\s*service\.version=/.test(attributes) ? [] : [`service.version=${version}`];
+  return {
+    ...(!/(^|,)\s*service\.name=/.test(attributes) && { OTEL_SERVICE_NAME: 'perdura' }),
+    // Newer SDKs would send to places that were not named.
+    ...(env['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'] === undefined && { OTEL_METRICS_EXPORTER: 'none' }),
+    OTEL_LOGS_EXPORTER: 'none',
+    ...env,
+    OTEL_RESOURCE_ATTRIBUTES: [...(attributes === '' ? [] : [attributes]), ...versioned].join(','),
+  };
 }
 
 /** What its values may be, by their names; others are the SDK's alone to judge. */

@@ -2,8 +2,8 @@
 import type { Logger } from '@temporalio/common';
 import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
 import pino from 'pino';
-import { ConfigError, type Config, type LogLevel } from '../config.js';
-import { offerOtelSettings, otelProblems, type OtelSettings } from '../config/otel-settings.js';
+import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
+import { otelProblems, type OtelSettings } from '../config/otel-settings.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
 import { createDelivery, type Observed, type Observer } from './observer.js';

@@ -12,7 +12,7 @@ import { MissingProgram, SPOKEN, type ClientPlace, type Outcome, type Suite } fr
 
 const OPENAI = 'openai==3.57.0';
 const ANTHROPIC = 'anthropic==2.13.0';
-const PROGRAMS = join(__dirname, 'python');
+export const PROGRAMS = join(__dirname, 'python');
 
 export const PYTHON_SUITES: readonly Suite[] = [
   suite('Chat Completions', OPENAI, 'chat_completions.py'),
@@ -26,7 +26,7 @@ function suite(name: string, pin: string, file: string): Suite {
   return { name, client: onPypi(pin), run: async (place) => outcomesOf(await python(place, file)) };
 }
 
-function onPypi(pin: string): string {
+export function onPypi(pin: string): string {
   return `${pin.replace('==', ' ')} (PyPI)`;
 }
 
@@ -65,7 +65,7 @@ async function python(place: ClientPlace, file: string) {
 }
 
 /** A line of JSON for each check (python/checks.py); a program that ends badly has failed too. */
-function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }): readonly Outcome[] {
+export function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: string; stderr: string }): readonly Outcome[] {
   const outcomes = stdout
     .split('\n')
     .filter((line) => line.startsWith('{'))
@@ -75,8 +75,7 @@ function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: str
 }
 
 /** The python of the environment. */
-async function environment(cacheDir: string): Promise<string> {
-  const pins = [OPENAI, ANTHROPIC];
+export async function environment(cacheDir: string, pins: readonly string[] = [OPENAI, ANTHROPIC]): Promise<string> {
   const dir = join(cacheDir, `python-${createHash('sha256').update(pins.join()).digest('hex').slice(0, 12)}`);
   const program = join(dir, 'bin', 'python');
   if (existsSync(join(dir, 'ready'))) return program;
