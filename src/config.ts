@@ -19,7 +19,7 @@ import {
   type Setting,
   type Settings,
 } from './config/settings.js';
-import { offeredSettings, otelOf, type OtelSettings } from './config/otel-settings.js';
+import { offeredSettings, readOtelSettings, type OtelSettings } from './config/otel-settings.js';
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
@@ -48,7 +48,7 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
   const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
   return Object.freeze({
     ...readSettings(all, cwd),
-    otel: otelOf(all),
+    otel: readOtelSettings(all),
     cwd: resolve(cwd),
     env: Object.freeze({ ...env }),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),

@@ -2,7 +2,7 @@
 
 export interface OtelSettings {
   readonly env: Readonly<Record<string, string>>;
-  /** What was said may be in the spans. */
+  /** Contents of messages may be in the spans. */
   readonly captureContent: boolean;
 }
 
@@ -17,7 +17,7 @@ const WISHES = [
 const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
 
 /** Undefined: nothing asks for it. */
-export function otelOf(all: Readonly<Record<string, string | undefined>>): OtelSettings | undefined {
+export function readOtelSettings(all: Readonly<Record<string, string | undefined>>): OtelSettings | undefined {
   const env = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => /^OTEL_/.test(entry[0]) && !!entry[1]));
   const isWished = WISHES.some((name) => env[name] !== undefined && env[name] !== 'none');
   if (!isWished || env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
@@ -49,10 +49,10 @@ interface Rule {
 const SIGNAL = '(?:_TRACES|_METRICS|_LOGS)?';
 
 const RULES: readonly Rule[] = [
-  listOf(/^OTEL_(TRACES|LOGS)_EXPORTER$/, ['otlp', 'console', 'zipkin', 'none']),
-  listOf(/^OTEL_METRICS_EXPORTER$/, ['otlp', 'console', 'prometheus', 'none']),
-  oneOf(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_PROTOCOL$`), ['grpc', 'http/protobuf', 'http/json']),
-  oneOf(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_COMPRESSION$`), ['gzip', 'none']),
+  words(/^OTEL_(TRACES|LOGS)_EXPORTER$/, ['otlp', 'console', 'zipkin', 'none']),
+  words(/^OTEL_METRICS_EXPORTER$/, ['otlp', 'console', 'prometheus', 'none']),
+  word(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_PROTOCOL$`), ['grpc', 'http/protobuf', 'http/json']),
+  word(new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_COMPRESSION$`), ['gzip', 'none']),
   {
     of: new RegExp(`^OTEL_EXPORTER_OTLP${SIGNAL}_ENDPOINT$`),
     must: 'an address that begins with http:// or https://, such as http://127.0.0.1:4318',
@@ -63,7 +63,7 @@ const RULES: readonly Rule[] = [
     must: 'pairs such as name=value,name=value, percent-encoded',
     isRight: (value) => value.split(',').every((pair) => pair.trim() === '' || /^\s*[^=\s]+\s*=/.test(pair)),
   },
-  oneOf(/^OTEL_TRACES_SAMPLER$/, [
+  word(/^OTEL_TRACES_SAMPLER$/, [
     'always_on',
     'always_off',
     'traceidratio',
@@ -81,10 +81,10 @@ const RULES: readonly Rule[] = [
     must: 'a whole number that is not negative',
     isRight: (value) => /^\s*\d{1,15}\s*$/.test(value),
   },
-  oneOf(/^OTEL_LOG_LEVEL$/, ['none', 'error', 'warn', 'info', 'debug', 'verbose', 'all']),
-  listOf(/^OTEL_PROPAGATORS$/, ['tracecontext', 'baggage', 'b3', 'b3multi', 'jaeger', 'xray', 'ottrace', 'none']),
-  oneOf(/^OTEL_SDK_DISABLED$/, ['true', 'false']),
-  oneOf(new RegExp(`^${CAPTURE}$`), ['true', 'false', 'span_only', 'span_and_event', 'event_only', 'no_content']),
+  word(/^OTEL_LOG_LEVEL$/, ['none', 'error', 'warn', 'info', 'debug', 'verbose', 'all']),
+  words(/^OTEL_PROPAGATORS$/, ['tracecontext', 'baggage', 'b3', 'b3multi', 'jaeger', 'xray', 'ottrace', 'none']),
+  word(/^OTEL_SDK_DISABLED$/, ['true', 'false']),
+  word(new RegExp(`^${CAPTURE}$`), ['true', 'false', 'span_only', 'span_and_event', 'event_only', 'no_content']),
 ];
 
 /** A sentence for each value that cannot be meant so; of a header, without its value. */
@@ -97,11 +97,11 @@ export function otelProblems({ env }: OtelSettings): readonly string[] {
   });
 }
 
-function oneOf(of: RegExp, words: readonly string[]): Rule {
-  return { of, must: `one of ${words.join(', ')}`, isRight: (value) => words.includes(value.trim().toLowerCase()) };
+function word(of: RegExp, known: readonly string[]): Rule {
+  return { of, must: `one of ${known.join(', ')}`, isRight: (value) => known.includes(value.trim().toLowerCase()) };
 }
 
-function listOf(of: RegExp, words: readonly string[]): Rule {
-  const isRight = (value: string): boolean => value.split(',').every((word) => words.includes(word.trim().toLowerCase()));
-  return { of, must: `one or more of ${words.join(', ')}`, isRight };
+function words(of: RegExp, known: readonly string[]): Rule {
+  const isRight = (value: string): boolean => value.split(',').every((one) => known.includes(one.trim().toLowerCase()));
+  return { of, must: `one or more of ${known.join(', ')}`, isRight };
 }

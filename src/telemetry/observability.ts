@@ -70,7 +70,7 @@ export function runtimeLog(): Logger {
 export interface Observation {
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
-  /** What shows the inside of activities; undefined where no trace is asked for. */
+  /** What shows the inside of activities; undefined where no setting wants traces. */
   readonly tracing?: Pick<StartedTracing, 'traced' | 'toolCalled'>;
   /** Delivers what is left, and says what could not be delivered. */
   close(): Promise<void>;

@@ -34,7 +34,11 @@ async function tracedTalk({ cacheDir }: ClientPlace): Promise<readonly Outcome[]
         PERDURA_MODEL: 'anthropic/claude-sonnet-4-5',
       },
       agents: {
-        default: { tools: ['get_time', 'write_file', 'delegate'], approvals: [{ tool: 'write_file', policy: 'ask' }] },
+        default: {
+          tools: ['get_time', 'write_file', 'delegate'],
+          approvals: [{ tool: 'write_file', policy: 'ask' }],
+          delegation: { agents: ['clerk'] },
+        },
         clerk: { tools: [] },
       },
       answer,

@@ -14,7 +14,7 @@ import {
   webhookEndpoints,
   type Environment,
 } from '../../src/config.js';
-import { offeredSettings, otelOf, otelProblems } from '../../src/config/otel-settings.js';
+import { offeredSettings, readOtelSettings, otelProblems } from '../../src/config/otel-settings.js';
 import { SETTINGS } from '../../src/config/settings.js';
 
 let cwd: string;
@@ -187,8 +187,8 @@ test.each([
   ['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', 'yes', /must be one of true, false, span_only/],
 ])('%s=%s is named in words', (name, value, words) => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', [name]: value };
-  expect(otelProblems(otelOf(env)!)).toEqual([expect.stringMatching(words)]);
-  expect(otelProblems(otelOf(env)!).join()).not.toContain('hunter22');
+  expect(otelProblems(readOtelSettings(env)!)).toEqual([expect.stringMatching(words)]);
+  expect(otelProblems(readOtelSettings(env)!).join()).not.toContain('hunter22');
 });
 
 test('what OpenTelemetry takes is no problem, and its SDK is told who we are where nothing else says so', () => {
@@ -203,14 +203,14 @@ test('what OpenTelemetry takes is no problem, and its SDK is told who we are whe
     OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '128',
     OTEL_SOMETHING_NEW: '?',
   };
-  expect(otelProblems(otelOf(env)!)).toEqual([]);
-  expect(offeredSettings(otelOf(env)!, '1.2.3')).toMatchObject({
+  expect(otelProblems(readOtelSettings(env)!)).toEqual([]);
+  expect(offeredSettings(readOtelSettings(env)!, '1.2.3')).toMatchObject({
     OTEL_SERVICE_NAME: 'perdura',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod,service.version=1.2.3',
     OTEL_METRICS_EXPORTER: 'none',
   });
   const theirs = { ...env, OTEL_RESOURCE_ATTRIBUTES: 'service.name=desk,service.version=9', OTEL_METRICS_EXPORTER: 'otlp' };
-  expect(offeredSettings(otelOf(theirs)!, '1.2.3')).toEqual({ ...theirs, OTEL_LOGS_EXPORTER: 'none' });
+  expect(offeredSettings(readOtelSettings(theirs)!, '1.2.3')).toEqual({ ...theirs, OTEL_LOGS_EXPORTER: 'none' });
 });
 
 describe('webhooks', () => {

@@ -78,13 +78,13 @@ function ofRequest(conversations: Conversations, traceparent: string | undefined
   if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return conversations;
   const { client } = conversations;
   const traced = <M extends Message>(message: M): M => ({ ...message, traceparent });
-  const said = (message: string | Message): Message => traced(typeof message === 'string' ? { text: message } : message);
+  const toTraced = (message: string | Message): Message => traced(typeof message === 'string' ? { text: message } : message);
   return {
     ...conversations,
     client: {
       ...client,
-      send: (id, message, options) => client.send(id, said(message), options),
-      enqueue: (id, message) => client.enqueue(id, said(message)),
+      send: (id, message, options) => client.send(id, toTraced(message), options),
+      enqueue: (id, message) => client.enqueue(id, toTraced(message)),
     },
     submit: (id, message, options) => conversations.submit(id, traced(message), options),
   };

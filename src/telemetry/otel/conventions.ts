@@ -130,7 +130,7 @@ export function toUsageAttributes({ inputTokens, cachedTokens, cacheWriteTokens,
 
 type TracedUsage = Usage & Pick<ModelUsage, 'cacheWriteTokens'>;
 
-// What was said, in the conventions' parts. Every text is without secrets before it is cut, so that no half of one is left.
+// Contents, in the conventions' parts. Every text is without secrets before it is cut, so that no half of one is left.
 
 /** UTF-16 units: of one attribute, and of one text in it, tried in this order until the newest message fits. */
 const ATTRIBUTE = 64 * 1024;
@@ -231,12 +231,12 @@ export function createContent(redact: (text: string) => string): Content {
       };
     },
     output(blocks, stop) {
-      const [said] = fitting([{ role: 'assistant', blocks, model: '', stop }], ATTRIBUTE - 100);
-      const messages = [{ ...(said ?? { role: 'assistant', parts: [] }), finish_reason: FINISH[stop] }];
-      const isText = said !== undefined && said.parts.length > 0 && said.parts.every(({ type }) => type === 'text');
+      const [newest] = fitting([{ role: 'assistant', blocks, model: '', stop }], ATTRIBUTE - 100);
+      const messages = [{ ...(newest ?? { role: 'assistant', parts: [] }), finish_reason: FINISH[stop] }];
+      const isText = newest !== undefined && newest.parts.length > 0 && newest.parts.every(({ type }) => type === 'text');
       return {
         [A.outputMessages]: JSON.stringify(messages),
-        ...(isText ? outputValue(said.parts.map(({ content }) => String(content)).join('')) : outputValue(messages)),
+        ...(isText ? outputValue(newest.parts.map(({ content }) => String(content)).join('')) : outputValue(messages)),
       };
     },
   };

@@ -1,7 +1,7 @@
 /**
  * Spans and metrics by OpenTelemetry's conventions. Loaded only where OTEL_* settings ask for it.
  *
- * - Every call of a model is a span, whoever makes it: below the turn, below the tool that asks it, or below what the memory's care does.
+ * - Every call of a model is a span: below the turn, below the tool that asks it, or below what the memory's care does.
  * - A tool run is a span around its activity; of a tool that rode on a model step it is made from the times in its result. What else asks
  *   models (compaction, consolidation, a title) is a span around its activity. A turn is a span made at its end (turn-spans.ts).
  * - An attempt that finds its work done makes no span and counts nothing.
@@ -50,7 +50,7 @@ import {
   toServer,
   toUsageAttributes,
 } from './conventions.js';
-import { argumentsOf, createTurnSpans, resultOf, whose } from './turn-spans.js';
+import { toArguments, createTurnSpans, toResult, whose } from './turn-spans.js';
 import { createTurnContext, deriveIds, createGivenIds, type GivenIds } from './turn-trace.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
 
@@ -133,8 +133,8 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     const ending: Attributes = {
       [A.outcome]: outcome,
       ...(outcome === 'ok' ? {} : failed(span, { type: outcome, message: outcome })),
-      ...(content && given !== undefined && argumentsOf(content.json(given))),
-      ...(content && resultOf(content.text(shownText(text)))),
+      ...(content && given !== undefined && toArguments(content.json(given))),
+      ...(content && toResult(content.text(shownText(text)))),
     };
     span.setAttributes(ending).end(at);
     return ending;
@@ -173,7 +173,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     return result;
   };
 
-  /** Not a turn's own work: a link of the chain, above the models that it asks. */
+  /** Beside the model steps and tools of a turn: a link of the chain, above the models that it asks. */
   const chain = async <T>(
     name: string,
     { parent, attributes }: { readonly parent: Context; readonly attributes: Attributes },
@@ -210,7 +210,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     ...whose(conversation, of),
   });
 
-  /** In the memory's workflow, often long after the turns that it is about: a trace of its own in their session. */
+  /** In the memory's workflow, often long after the turns that it is about: a separate trace in their session. */
   const consolidate = <T>({ scope, request }: ConsolidateInput, place: Place, run: () => Promise<T>): Promise<T> => {
     const { conversation, life, agent } = request;
     return chain('consolidation', { parent: ROOT_CONTEXT, attributes: beside({ ...place, conversation }, { agent, scope, life }) }, run);

@@ -46,7 +46,7 @@ interface OpenCall {
 export interface TurnSpansOptions {
   readonly tracer: Tracer;
   readonly ids: GivenIds;
-  /** Absent: what was said is not shown. */
+  /** Absent: contents are not shown. */
   readonly content?: Content | undefined;
 }
 
@@ -78,7 +78,7 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
       ...(isApproval ? { [A.kind]: 'CHAIN' } : { [A.kind]: 'TOOL', [A.operation]: SPAN.executeTool, [A.toolType]: 'function' }),
       [A.toolName]: call.name,
       [A.toolCallId]: callId,
-      ...(content && argumentsOf(content.json(call.input))),
+      ...(content && toArguments(content.json(call.input))),
       ...attributes,
     };
     const name = `${isApproval ? 'approval' : SPAN.executeTool} ${call.name}`;
@@ -130,11 +130,11 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
     const { callId, decision: word, note, output, isError } = decision;
     settle(callId, at, of, ({ waits }) => {
       if (waits === 'approval') return { [A.decision]: word, ...(content && outputValue(content.text(note ?? word))) };
-      const said = content?.text(typeof output === 'string' ? output : JSON.stringify(output ?? note ?? word));
+      const answer = content?.text(typeof output === 'string' ? output : JSON.stringify(output ?? note ?? word));
       const isRight = word === 'approve' && isError !== true;
       return {
         [A.outcome]: isRight ? 'ok' : 'error',
-        ...(said !== undefined && resultOf(said)),
+        ...(answer !== undefined && toResult(answer)),
         ...(!isRight && { failed: word === 'deny' ? 'rejected' : 'error' }),
       };
     });
@@ -144,7 +144,7 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
     settle(callId, at, of, ({ child }) => ({
       [A.outcome]: report.stopReason === 'end' ? 'ok' : 'error',
       ...(child !== undefined && { [A.child]: child }),
-      ...(content && resultOf(content.text(report.text))),
+      ...(content && toResult(content.text(report.text))),
       ...(report.stopReason !== 'end' && { failed: report.error?.type ?? report.stopReason }),
     }));
 
@@ -154,7 +154,7 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
     const noted = turns.get(conversationKey(of));
     const open = noted?.news.turnId === news.turnId && noted.news.life === news.life ? noted : undefined;
     if (open) turns.delete(conversationKey(of));
-    const asked = news.messageIds.flatMap((id) => questions.take(messageKey(of, id)) ?? []).join('\n\n');
+    const question = news.messageIds.flatMap((id) => questions.take(messageKey(of, id)) ?? []).join('\n\n');
     const place = { namespace, conversation, life: news.life, turn: news.turnId };
     const attributes: Attributes = {
       [A.kind]: 'AGENT',
@@ -164,13 +164,13 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
       [A.toolCalls]: toolCalls,
       ...(news.model !== null && toModelAttributes(news.model)),
       ...toUsageAttributes(usage),
-      ...(content && asked !== '' && { [A.inputMessages]: textMessages('user', asked), ...inputValue(asked) }),
-      ...(content && open?.answered && answerOf(open.answered)),
+      ...(content && question !== '' && { [A.inputMessages]: textMessages('user', question), ...inputValue(question) }),
+      ...(content && open?.answered && toAnswer(open.answered)),
       ...(error === undefined ? {} : { [A.errorType]: error }),
       ...(open === undefined && { [A.startUnknown]: true }),
     };
     const startTime = open?.startedAt ?? at;
-    const options = { root: true, kind: SpanKind.INTERNAL, attributes, startTime, links: linksOf(namespace, news) };
+    const options = { root: true, kind: SpanKind.INTERNAL, attributes, startTime, links: createLinks(namespace, news) };
     const span = ids.during(deriveIds(place), () => tracer.startSpan(`${SPAN.invokeAgent} ${news.agent}`, options));
     if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
     span.end(at);
@@ -189,7 +189,7 @@ export function createTurnSpans({ tracer, ids, content }: TurnSpansOptions): (ev
 }
 
 /** A sub-agent's turn belongs to the call that waits for it; a turn that a request has brought, to that request's trace. */
-function linksOf(namespace: string, { parent, traceparent }: TurnNews): Link[] {
+function createLinks(namespace: string, { parent, traceparent }: TurnNews): Link[] {
   const client = traceparent === undefined ? undefined : readTraceparent(traceparent);
   return [
     ...(parent ? [toLink(deriveCallIds({ namespace, conversation: parent.conversation, life: parent.life }, parent.callId))] : []),
@@ -207,15 +207,15 @@ export function whose(conversation: string, { agent, scope }: { readonly agent: 
   };
 }
 
-export function argumentsOf(json: string): Attributes {
+export function toArguments(json: string): Attributes {
   return { [A.toolArguments]: json, [A.input]: json, [A.inputType]: 'application/json' };
 }
 
-export function resultOf(text: string): Attributes {
+export function toResult(text: string): Attributes {
   return { [A.toolResult]: text, ...outputValue(text) };
 }
 
-function answerOf(text: string): Attributes {
+function toAnswer(text: string): Attributes {
   return { [A.outputMessages]: textMessages('assistant', text), ...outputValue(text) };
 }
 

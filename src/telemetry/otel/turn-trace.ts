@@ -20,7 +20,7 @@ export interface TurnIds {
 }
 
 export function deriveIds({ namespace, conversation, life, turn }: TurnPlace): TurnIds {
-  const hash = hashOf([namespace, conversation, life, turn]);
+  const hash = hashParts([namespace, conversation, life, turn]);
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
 }
 
@@ -28,10 +28,10 @@ export function deriveIds({ namespace, conversation, life, turn }: TurnPlace): T
 export function deriveCallIds(place: Omit<TurnPlace, 'turn'>, callId: string): TurnIds {
   const turn = callId.split('/', 1)[0] ?? '';
   const { namespace, conversation, life } = place;
-  return { ...deriveIds({ ...place, turn }), spanId: hashOf([namespace, conversation, life, callId]).slice(0, 16) };
+  return { ...deriveIds({ ...place, turn }), spanId: hashParts([namespace, conversation, life, callId]).slice(0, 16) };
 }
 
-function hashOf(parts: readonly string[]): string {
+function hashParts(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
