@@ -5,8 +5,8 @@ import pino from 'pino';
 import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
 import { otelProblems, type OtelSettings } from '../config/otel-settings.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
-import { createDelivery, type Observed, type Observer } from './observer.js';
+import type { ConversationListener } from '../conversation/views/observation.js';
+import { createDelivery, toNotifications, type Observed, type Observer } from './observer.js';
 import { createLog, createRedactor } from './log.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { StartedTracing } from './otel/tracing.js';
@@ -150,7 +150,7 @@ export function createObservation(
         event: {
           fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
             if (!isWatched || !delivered.isNew(runId, mark)) return;
-            const of: Observed = { namespace, conversation, runId, change, notifications: notificationsOf(event, change ?? undefined) };
+            const of: Observed = { namespace, conversation, runId, change, notifications: toNotifications(event, change ?? undefined) };
             for (const delivery of deliveries) delivery.take([event, of]);
             for (const observe of quick) notifyQuickly(observe, event, of);
           },

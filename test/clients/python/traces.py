@@ -149,9 +149,7 @@ def cost():
 
 @check("the session has all turns, in their order")
 def session():
-    (found,) = [one for one in client.sessions.list(project_identifier="default") if one["session_id"] == CONVERSATION]
     turns = client.sessions.get_session_turns(session_id=CONVERSATION)
-    assert len(found["traces"]) >= TURNS, found
     asked = [(one.get("input") or {}).get("value") for one in turns]
     expected = ["What time is it?", "Write it down.", "Let the clerk look it up.", "And 4?", "And 5?", "And 6?", "And 7?", "And now?"]
     assert [one for one in asked if one in expected] == expected, asked
