@@ -87,7 +87,7 @@ const RULES: readonly Rule[] = [
   word(new RegExp(`^${CAPTURE}$`), ['true', 'false', 'span_only', 'span_and_event', 'event_only', 'no_content']),
 ];
 
-/** A sentence for each value that cannot be meant so; of a header, without its value. */
+/** @internal A sentence for each value that cannot be meant so; of a header, without its value. */
 export function otelProblems({ env }: OtelSettings): readonly string[] {
   return Object.entries(env).flatMap(([name, value]) => {
     const rule = RULES.find(({ of }) => of.test(name));

@@ -2,8 +2,7 @@
 import type { Logger } from '@temporalio/common';
 import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
 import pino from 'pino';
-import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
-import { otelProblems, type OtelSettings } from '../config/otel-settings.js';
+import { ConfigError, offerOtelSettings, otelProblems, type Config, type LogLevel, type OtelSettings } from '../config.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import { createDelivery, toNotifications, type Observed, type Observer } from './observer.js';

@@ -4,8 +4,15 @@ import { mkdir, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
 import { IDENTITY_FILES } from '../../agents/system-prompt.js';
-import { otelProblems } from '../../config/otel-settings.js';
-import { needsStandIn, providerSettings, readSetting, type Config, type Environment, type SettingInUse } from '../../config.js';
+import {
+  needsStandIn,
+  otelProblems,
+  providerSettings,
+  readSetting,
+  type Config,
+  type Environment,
+  type SettingInUse,
+} from '../../config.js';
 import { isScope } from '../../conversation/protocol/limits.js';
 import { decodeExactly, isBinary } from '../../records/file-type.js';
 import { readCircuits } from '../../models/circuit-breaker.js';
