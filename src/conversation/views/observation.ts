@@ -8,7 +8,7 @@ import type { Usage } from '../../records/message.js';
 import { queuedCount } from '../inbox/queue-editing.js';
 import type { ConversationState } from '../state.js';
 import type { ToolFinished } from '../turn/model-step-effects.js';
-import { turnId, type ParentLink } from '../../records/identity.js';
+import { turnId } from '../../records/identity.js';
 import type { EndedTurn, Turn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';
 
@@ -53,7 +53,7 @@ export interface TurnNews {
   /** Whose memory it is: the whole name, with the tenant. */
   readonly scope: string;
   /** Of a sub-agent: the call that waits for it. */
-  readonly parent?: Pick<ParentLink, 'conversation' | 'life' | 'callId'>;
+  readonly parent?: { readonly conversation: string; readonly life: string; readonly callId: string };
   /** Ids of the messages that it answers, those that joined it too. */
   readonly messageIds: readonly string[];
   /** `traceparent` of the request that brought the first of them. */
