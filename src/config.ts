@@ -19,10 +19,13 @@ import {
   type Setting,
   type Settings,
 } from './config/settings.js';
+import { offeredSettings, readOtelSettings, type OtelSettings } from './config/otel-settings.js';
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
 import { decodeText } from './records/file-type.js';
+
+export { otelProblems, type OtelSettings } from './config/otel-settings.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { secretsInEndpoint, webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
@@ -33,7 +36,7 @@ export { secretsInEndpoint, webhookEndpoints, type WebhookEndpoint } from './con
  */
 export type Config = Settings & {
   /** `OTEL_*`, which OpenTelemetry's SDK reads; undefined: nothing asks for it, and it is not loaded. */
-  readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
+  readonly otel?: OtelSettings;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** @internal The environment that the settings were read from, without `.env`. */
@@ -47,7 +50,7 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
   const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
   return Object.freeze({
     ...readSettings(all, cwd),
-    otel: otelOf(all),
+    otel: readOtelSettings(all),
     cwd: resolve(cwd),
     env: Object.freeze({ ...env }),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
@@ -301,27 +304,11 @@ export function packageManager(env: Environment): 'npm' | 'pnpm' | 'yarn' | 'bun
   return (name as ReturnType<typeof packageManager> | undefined) ?? 'npm';
 }
 
-/** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
-const OTEL_WISHES = [
-  'OTEL_EXPORTER_OTLP_ENDPOINT',
-  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
-  'OTEL_TRACES_EXPORTER',
-  'OTEL_METRICS_EXPORTER',
-];
 const OTEL_SECRETS = /^OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS$/;
 
-function otelOf(all: Environment): Config['otel'] {
-  const env = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => /^OTEL_/.test(entry[0]) && !!entry[1]));
-  const isWished = OTEL_WISHES.some((name) => env[name] !== undefined && env[name] !== 'none');
-  if (!isWished || env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
-  const captureContent = env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']?.toLowerCase() === 'true';
-  return Object.freeze({ env: Object.freeze(env), captureContent });
-}
-
 /** @internal OpenTelemetry's SDK reads the environment and knows no `.env`. */
-export function offerOtelSettings({ otel }: Config): void {
-  for (const [name, value] of Object.entries(otel?.env ?? {})) process.env[name] ??= value;
+export function offerOtelSettings(otel: OtelSettings, version: string): void {
+  Object.assign(process.env, offeredSettings(otel, version));
   // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
   for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
 }

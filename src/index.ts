@@ -17,6 +17,7 @@ export type {
   ModelResponse,
   ModelUsage,
   SilenceLimits,
+  Served,
   StreamOptions,
   TextToolFormat,
   ToolDescription,

@@ -157,6 +157,16 @@ async function runUntil(
     (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
   const agentsDir = agentsFolder(config, extensions.agentsDir);
+  const { tracing } = observation;
+  const models =
+    answering === undefined
+      ? createModels({
+          ...providerSettings(config),
+          custom: { offline: createOfflineModel(), ...extensions.providers },
+          declared: extensions.models,
+          silence: extensions.silence,
+        })
+      : modelsAnsweredBy(answering, extensions.models);
   const reportCircuits = createCircuitReport(runtimeLog());
   let assembled: Assembled | undefined;
   try {
@@ -165,19 +175,11 @@ async function runUntil(
       {
         ...{ connection, namespace, store, agentsDir, variables, trust },
         taskQueue: config.taskQueue,
-        models:
-          answering === undefined
-            ? createModels({
-                ...providerSettings(config),
-                custom: { offline: createOfflineModel(), ...extensions.providers },
-                declared: extensions.models,
-                silence: extensions.silence,
-              })
-            : modelsAnsweredBy(answering, extensions.models),
+        models: tracing?.traced(models) ?? models,
         tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(extensions.tools ?? [])],
         workspace: await realpath(config.workspace),
         defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
-        extensions: { ...extensions, hooks: [...observation.hooks, ...(extensions.hooks ?? [])] },
+        extensions,
         cwd: config.cwd,
         embedder: createEmbedder(extensions.embedder, providerSettings(config)),
         searchCacheBytes: config.searchCacheBytes,
@@ -195,6 +197,7 @@ async function runUntil(
           },
         }),
         webhooks: createWebhooks(endpoints),
+        ...(tracing && { toolCalled: tracing.toolCalled }),
       },
     );
     const { activities } = assembled;

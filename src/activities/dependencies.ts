@@ -1,4 +1,5 @@
 /** What activities are given, once, by the worker. */
+import type { JsonValue } from '../records/message.js';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
@@ -49,6 +50,8 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** Told of each call of a tool and its arguments, before it runs: for traces. */
+  readonly toolCalled?: (callId: string, input: JsonValue) => void;
   /** Default: `WorkingFlowCompactor` alone. */
   readonly compactors?: CompactorRegistry;
   /** By tool: what stands for long results, beside the built-in ones. */

@@ -12,7 +12,13 @@ import type { Approval, ChildReport, Decision } from './protocol/human-input.js'
 /** What happens to a conversation, as observers are told. Kinds and fields may be added in any version. */
 export type ConversationEvent =
   // A client sent something.
-  | ({ readonly kind: 'message-received'; readonly messageId: string; readonly delivery: Delivery; readonly at: number } & MessageContent)
+  | ({
+      readonly kind: 'message-received';
+      readonly messageId: string;
+      readonly delivery: Delivery;
+      readonly traceparent?: string;
+      readonly at: number;
+    } & MessageContent)
   | { readonly kind: 'withdraw-requested'; readonly messageId: string; readonly at: number }
   | { readonly kind: 'decided'; readonly decision: Decision; readonly at: number }
   | {

@@ -8,8 +8,9 @@
  */
 import type { Answer } from './draft.js';
 import { type Provider, toModelFailure } from './failure.js';
-import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type StreamOptions } from './model.js';
+import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type Served, type StreamOptions } from './model.js';
 import { Refusal, toRefusal, Unreachable } from './refusal.js';
+import { asObject, asText } from './wire.js';
 
 /** Of a provider that asks for a key. */
 export interface KeyedOptions {
@@ -58,8 +59,8 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   try {
     const { silence = {}, totalMs = TOTAL_MS, idleMs = silence.betweenBytesMs } = options;
     const firstMs = options.idleMs ?? silence.firstByteMs ?? (call.isSlowToBegin === true ? totalMs : IDLE_MS);
-    return await guarded({ signal, idleMs, firstMs, totalMs, fetch: call.fetch }, async (channel, watchdog) => {
-      await read(call.ask(channel), answer, channel, watchdog);
+    return await guarded({ signal, idleMs, firstMs, totalMs, fetch: call.fetch, onServed: options.onServed }, async (channel, watchdog) => {
+      await read(call.ask(channel), named(answer, options), channel, watchdog);
       return answer.response();
     });
   } catch (error) {
@@ -67,6 +68,28 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
     const { reason, answered } = error as Failed;
     throw toModelFailure(reason, { provider, model: request.model, answered, ...(answered && { usage: answer.soFar().usage }) });
   }
+}
+
+/** What an answer is called and who gives it stands in its first event that says so, in every protocol. */
+function named<Event>(answer: Answer<Event>, { onServed }: StreamOptions): Answer<Event> {
+  if (!onServed) return answer;
+  let isNamed = false;
+  const take = (event: Event): void => {
+    const served = isNamed ? {} : servedBy(event);
+    isNamed ||= served.model !== undefined;
+    if (isNamed && served.model !== undefined) onServed(served);
+    answer.take(event);
+  };
+  return { ...answer, take };
+}
+
+function servedBy(event: unknown): Served {
+  const { message, response, ...whole } = asObject(event);
+  // Messages, Responses, the rest.
+  const one = [message, response].map(asObject).find(({ model }) => asText(model) !== '') ?? whole;
+  const id = asText(one.id) || asText(one.responseId);
+  const model = asText(one.model) || asText(one.modelVersion) || asText(one.modelId);
+  return { ...(id !== '' && { id }), ...(model !== '' && { model }) };
 }
 
 /** A request whose answer comes at once, with the same guards. Throws ModelFailure; what aborted `signal` where that is why. */
@@ -112,18 +135,20 @@ async function guarded<T>(
     firstMs = idleMs,
     totalMs = TOTAL_MS,
     fetch: platformFetch = fetch,
+    onServed,
   }: {
     readonly signal: AbortSignal;
     readonly idleMs?: number;
     readonly firstMs?: number | undefined;
     readonly totalMs?: number;
     readonly fetch?: typeof fetch | undefined;
+    readonly onServed?: StreamOptions['onServed'] | undefined;
   },
   run: (channel: WatchedChannel, watchdog: Watchdog) => Promise<T>,
 ): Promise<T> {
   const limits = { idleMs, firstMs, totalMs, maxBytes: MAX_BYTES };
   const watchdog = startWatchdog(signal, limits);
-  const channel = createChannel(watchdog, platformFetch);
+  const channel = createChannel(watchdog, platformFetch, onServed);
   try {
     signal.throwIfAborted();
     return await run(channel, watchdog);
@@ -171,17 +196,17 @@ interface WatchedChannel extends HttpChannel {
   hasAnswered(): boolean;
 }
 
-function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): WatchedChannel {
+function createChannel(watchdog: Watchdog, platformFetch: typeof fetch, onServed: StreamOptions['onServed']): WatchedChannel {
   let trouble: Error | undefined;
   let contentType: string | undefined;
   let hasAnswered = false;
   const watch = async (send: () => Promise<Response>): Promise<Response> => {
-    const response = counted(
-      await send().catch((cause: unknown) => {
-        throw (trouble = new Unreachable(cause));
-      }),
-      watchdog,
-    );
+    const sent = await send().catch((cause: unknown) => {
+      throw (trouble = new Unreachable(cause));
+    });
+    // An SDK that sends by itself shows the address only here.
+    if (sent.url !== '') onServed?.({ url: sent.url });
+    const response = counted(sent, watchdog);
     if (!response.ok) {
       const { status, headers } = response;
       throw (trouble = toRefusal(await response.text(), { status, headers, now: Date.now() }));
@@ -199,6 +224,7 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): Watched
       return refusal;
     },
     fetch: (input, init) => {
+      onServed?.({ url: input instanceof Request ? input.url : String(input) });
       const signal = init?.signal ? AbortSignal.any([init.signal, watchdog.signal]) : watchdog.signal;
       return watch(() => platformFetch(input, { ...init, signal }));
     },

@@ -76,6 +76,18 @@ export interface StreamOptions {
   readonly silence?: SilenceLimits;
   /** Milliseconds for the whole call; default 600,000. */
   readonly totalMs?: number;
+  /** Told who answers, as that becomes known: for traces. */
+  readonly onServed?: (served: Served) => void;
+}
+
+/** Who answers a call, as its server says. */
+export interface Served {
+  /** Of the answer. */
+  readonly id?: string;
+  /** The model's name: often a dated one. */
+  readonly model?: string;
+  /** Where the request went. */
+  readonly url?: string;
 }
 
 /** How a model without native tool calls writes a call. */

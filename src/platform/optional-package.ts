@@ -67,7 +67,7 @@ export function installCommand(names: readonly string[]): string {
   return `npm install ${names.map((name) => `${name}${versionSuffix(peerRange(name))}`).join(' ')}`;
 }
 
-/** `^6.49.0` -> `@6`, `^0.57.2` -> `@0.57`: what a shell takes without quotes. */
+/** `^6.49.0` -> `@6`, `^0.223.0` -> `@0.223`: what a shell takes without quotes. */
 function versionSuffix(range: string | undefined): string {
   const [, major, minor] = /^\^(\d+)\.(\d+)/.exec(range ?? '') ?? [];
   if (major === undefined) return '';

@@ -2,11 +2,10 @@
 import type { Logger } from '@temporalio/common';
 import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
 import pino from 'pino';
-import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
+import { ConfigError, offerOtelSettings, otelProblems, type Config, type LogLevel, type OtelSettings } from '../config.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
-import type { ModelHook } from '../models/model.js';
-import { createDelivery, type Observed, type Observer } from './observer.js';
+import type { ConversationListener } from '../conversation/views/observation.js';
+import { createDelivery, toNotifications, type Observed, type Observer } from './observer.js';
 import { createLog, createRedactor } from './log.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { StartedTracing } from './otel/tracing.js';
@@ -70,7 +69,8 @@ export function runtimeLog(): Logger {
 export interface Observation {
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
-  readonly hooks: readonly ModelHook[];
+  /** What shows the inside of activities; undefined where no setting wants traces. */
+  readonly tracing?: Pick<StartedTracing, 'traced' | 'toolCalled'>;
   /** Delivers what is left, and says what could not be delivered. */
   close(): Promise<void>;
 }
@@ -90,12 +90,12 @@ export async function createObservationFor(
   const { createAudit } = await import('./audit.js');
   const audit =
     config.auditFile === undefined ? undefined : createAudit({ file: config.auditFile, redactor, log, onLost: countLost('audit-file') });
-  const tracing = config.otel && (await startOtel(config as Config));
+  const tracing = config.otel && (await startOtel(config.otel));
   const observation = createObservation(custom, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
   return {
     sinks: observation.sinks,
     activityInterceptors: tracing ? [tracing.activities] : [],
-    hooks: tracing?.hooks ?? [],
+    ...(tracing && { tracing }),
     async close() {
       await Promise.all([observation.close(), audit?.delivery.close(CLOSING_MS)]);
       await tracing?.close(CLOSING_MS);
@@ -103,8 +103,10 @@ export async function createObservationFor(
   };
 }
 
-async function startOtel(config: Config): Promise<StartedTracing> {
-  offerOtelSettings(config);
+async function startOtel(otel: OtelSettings): Promise<StartedTracing> {
+  const problems = otelProblems(otel);
+  if (problems.length > 0) throw new ConfigError(`cannot start OpenTelemetry: ${problems.join('; ')}`);
+  offerOtelSettings(otel, packageVersion());
   const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/tracing.js')).startTracing).catch(
     (cause: unknown) => {
       if (cause instanceof MissingPackage) {
@@ -113,7 +115,7 @@ async function startOtel(config: Config): Promise<StartedTracing> {
       throw cause;
     },
   );
-  return startTracing({ version: packageVersion(), redactor, captureContent: config.otel?.captureContent === true, log: runtimeLog });
+  return startTracing({ version: packageVersion(), redactor, captureContent: otel.captureContent, log: runtimeLog });
 }
 
 /**
@@ -141,14 +143,13 @@ export function createObservation(
   const isWatched = deliveries.length + quick.length > 0;
   return {
     activityInterceptors: [],
-    hooks: [],
     sinks: {
       conversation: {
         opened: { fn: () => undefined, callDuringReplay: false },
         event: {
           fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
             if (!isWatched || !delivered.isNew(runId, mark)) return;
-            const of: Observed = { namespace, conversation, runId, change, notifications: notificationsOf(event, change ?? undefined) };
+            const of: Observed = { namespace, conversation, runId, change, notifications: toNotifications(event, change ?? undefined) };
             for (const delivery of deliveries) delivery.take([event, of]);
             for (const observe of quick) notifyQuickly(observe, event, of);
           },

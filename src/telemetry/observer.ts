@@ -20,6 +20,48 @@ export interface Observed {
  */
 export type Observer = (event: ConversationEvent, of: Observed) => void | Promise<void>;
 
+/** What follows from an event, in the seed's steps; none, one or several. */
+export function toNotifications(event: ConversationEvent, change: StateChange | undefined): Notification[] {
+  return [
+    ...dispatched(event),
+    ...reduced(event),
+    ...(change?.context ? [{ kind: 'state-changed', before: change.before, after: change.after } as const] : []),
+    ...made(event),
+    ...(change?.step ? [{ kind: 'step', result: change.step } as const] : []),
+  ];
+}
+
+function dispatched(event: ConversationEvent): Notification[] {
+  switch (event.kind) {
+    case 'message-received':
+      return [{ kind: 'event-dispatched', id: event.messageId, type: 'message' }];
+    case 'reset-requested':
+      return [{ kind: 'event-dispatched', id: event.resetId, type: 'reset' }];
+    case 'app-event-received':
+      return [{ kind: 'event-dispatched', id: event.id, type: event.type }];
+    default:
+      return [];
+  }
+}
+
+function reduced(event: ConversationEvent): Notification[] {
+  if (event.kind !== 'app-event-reduced') return [];
+  const { id, reduced: what } = event;
+  const operations = what.kind === 'reduced' ? what.operations.length : 0;
+  return [{ kind: 'reducer-executed', id, outcome: what.kind, operations, ...(what.kind === 'parked' && { error: what.error }) }];
+}
+
+function made(event: ConversationEvent): Notification[] {
+  if (event.kind !== 'effect-completed') return [];
+  if (event.effect === 'compact' && event.output.kind === 'compacted') {
+    const { epoch, turns, method, record, tokensBefore, tokensAfter } = event.output;
+    return [{ kind: 'compaction', epoch, turns, method, compactor: record.compactor, tokensBefore, tokensAfter }];
+  }
+  if (event.effect !== 'truncate' || event.output.entries === 0) return [];
+  const { epoch, entries, tokens } = event.output;
+  return [{ kind: 'truncation', epoch, entries, tokens }];
+}
+
 // A queue between what happens and those who are notified of it.
 //
 // - Taking something in never waits and never throws.

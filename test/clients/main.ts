@@ -2,6 +2,7 @@
 import { a2aSuite } from './a2a.js';
 import { JS_SUITES } from './js.js';
 import { MCP_SUITES } from './mcp.js';
+import { phoenixSuite } from './phoenix.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
 import { MissingProgram, type Outcome, type Suite } from './suite.js';
@@ -14,7 +15,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite];
 
 export interface Wanted {
   /** Words of their names; all without. */

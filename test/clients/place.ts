@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { saidIn } from '../support/echo-model.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { startMessagesApi } from '../support/provider-apis/messages-api.js';
 import { gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import { dieWithUs } from '../support/reaper.js';
@@ -23,24 +24,40 @@ export interface OpenPlace extends ClientPlace {
   close(): Promise<void>;
 }
 
-export async function openPlace(cacheDir: string): Promise<OpenPlace> {
+export interface PlaceOptions {
+  /** More settings of worker and gateway. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** agent.json of each agent. Default: one, `default`, with all as it is. */
+  readonly agents?: Readonly<Record<string, object>>;
+  /** What the model says. Default: it answers as `answerTo` does. */
+  readonly answer?: (request: ApiRequest) => Reply;
+}
+
+export async function openPlace(cacheDir: string, options: PlaceOptions = {}): Promise<OpenPlace> {
   const ends: (() => unknown)[] = [];
   const close = async (): Promise<void> => {
     for (let end = ends.pop(); end; end = ends.pop()) await Promise.resolve(end()).catch(() => undefined);
   };
   try {
-    return await build(cacheDir, ends, close);
+    return await build(cacheDir, options, ends, close);
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function build(cacheDir: string, ends: (() => unknown)[], close: () => Promise<void>): Promise<OpenPlace> {
+async function build(
+  cacheDir: string,
+  { env: more = {}, agents = { default: {} }, answer }: PlaceOptions,
+  ends: (() => unknown)[],
+  close: () => Promise<void>,
+): Promise<OpenPlace> {
   const dir = await mkdtemp(join(tmpdir(), 'perdura-clients-'));
   ends.push(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
-  await mkdir(join(dir, 'agents', 'default'), { recursive: true });
-  await writeFile(join(dir, 'agents', 'default', 'agent.json'), '{}');
+  for (const [name, config] of Object.entries(agents)) {
+    await mkdir(join(dir, 'agents', name), { recursive: true });
+    await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
+  }
 
   let held: Gate | undefined;
   const spoken = (): Reply => {
@@ -50,6 +67,7 @@ async function build(cacheDir: string, ends: (() => unknown)[], close: () => Pro
   };
   const api = await startMessagesApi({
     answer: (request) => {
+      if (answer) return answer(request);
       const said = saidIn(request).at(-1) ?? '';
       return said.includes(ONE_BREATH) ? spoken() : scriptedReply(request);
     },
@@ -70,6 +88,7 @@ async function build(cacheDir: string, ends: (() => unknown)[], close: () => Pro
     PERDURA_TASK_QUEUE: `clients-${randomUUID()}`,
     PERDURA_GATEWAY_TOKEN: TOKEN,
     PERDURA_LOG_LEVEL: 'warn',
+    ...more,
   };
   let worker: WorkerProcess;
   const startWorker = async (): Promise<void> => {

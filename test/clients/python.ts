@@ -12,7 +12,7 @@ import { MissingProgram, SPOKEN, type ClientPlace, type Outcome, type Suite } fr
 
 const OPENAI = 'openai==3.57.0';
 const ANTHROPIC = 'anthropic==2.14.0';
-const PROGRAMS = join(__dirname, 'python');
+export const PROGRAMS = join(__dirname, 'python');
 
 export const PYTHON_SUITES: readonly Suite[] = [
   suite('Chat Completions', OPENAI, 'chat_completions.py'),
@@ -31,7 +31,7 @@ function suite(name: string, pin: string, file: string, beside: readonly string[
   return { name, client: onPypi(pin), run: async (place) => outcomesIn(await python(place, file, [pin, ...beside])) };
 }
 
-function onPypi(pin: string): string {
+export function onPypi(pin: string): string {
   return `${pin.replace('==', ' ')} (PyPI)`;
 }
 
@@ -80,7 +80,7 @@ export function outcomesIn({ code, stdout, stderr }: { code: number | null; stdo
 }
 
 /** The python of the environment. */
-async function environment(cacheDir: string, pins: readonly string[]): Promise<string> {
+export async function environment(cacheDir: string, pins: readonly string[]): Promise<string> {
   const dir = join(cacheDir, `python-${createHash('sha256').update(pins.join()).digest('hex').slice(0, 12)}`);
   const program = join(dir, 'bin', 'python');
   if (existsSync(join(dir, 'ready'))) return program;

@@ -14,6 +14,7 @@ import {
   webhookEndpoints,
   type Environment,
 } from '../../src/config.js';
+import { offeredSettings, readOtelSettings, otelProblems } from '../../src/config/otel-settings.js';
 import { SETTINGS } from '../../src/config/settings.js';
 
 let cwd: string;
@@ -171,6 +172,44 @@ test('OpenTelemetry is asked for by its own settings, from .env too; its headers
   });
   expect(secretsOf(config)).toEqual(expect.arrayContaining(['Bearer hunter22', 'Bearer%20hunter22']));
   expect(loadConfig({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'TRUE' }, cwd).otel?.captureContent).toBe(true);
+});
+
+test.each([
+  ['OTEL_TRACES_EXPORTER', 'otpl', /must be one or more of otlp, console, zipkin, none$/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', '127.0.0.1:4318', /must be an address that begins with http/],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'http', /must be one of grpc, http\/protobuf, http\/json$/],
+  ['OTEL_TRACES_SAMPLER', 'always', /must be one of always_on, /],
+  ['OTEL_TRACES_SAMPLER_ARG', '10%', /must be a number from 0 to 1$/],
+  ['OTEL_BSP_SCHEDULE_DELAY', '5s', /must be a whole number/],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'Bearer hunter22', /^OTEL_EXPORTER_OTLP_HEADERS is wrong: it must be pairs/],
+  ['OTEL_PROPAGATORS', 'w3c', /must be one or more of tracecontext, /],
+  ['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', 'yes', /must be one of true, false, span_only/],
+])('%s=%s is named in words', (name, value, words) => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', [name]: value };
+  expect(otelProblems(readOtelSettings(env)!)).toEqual([expect.stringMatching(words)]);
+  expect(otelProblems(readOtelSettings(env)!).join()).not.toContain('hunter22');
+});
+
+test('what OpenTelemetry takes is no problem, and its SDK is told who we are where nothing else says so', () => {
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example:4318/base',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc=,x-scope=1',
+    OTEL_TRACES_EXPORTER: 'otlp,console',
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.25',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod',
+    OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '128',
+    OTEL_SOMETHING_NEW: '?',
+  };
+  expect(otelProblems(readOtelSettings(env)!)).toEqual([]);
+  expect(offeredSettings(readOtelSettings(env)!, '1.2.3')).toMatchObject({
+    OTEL_SERVICE_NAME: 'perdura',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod,service.version=1.2.3',
+    OTEL_METRICS_EXPORTER: 'none',
+  });
+  const theirs = { ...env, OTEL_RESOURCE_ATTRIBUTES: 'service.name=desk,service.version=9', OTEL_METRICS_EXPORTER: 'otlp' };
+  expect(offeredSettings(readOtelSettings(theirs)!, '1.2.3')).toEqual({ ...theirs, OTEL_LOGS_EXPORTER: 'none' });
 });
 
 describe('webhooks', () => {

@@ -1,4 +1,5 @@
 /** A conversation over HTTP, with a real worker and a real server: sent, streamed, read, steered. */
+import type { ConversationEvent } from '../../src/conversation/event.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/entrance.js';
@@ -9,9 +10,13 @@ import { startWorld, type World } from '../support/world.js';
 const TOKEN = 'a-token-that-only-tests-have';
 let world: World;
 let app: GatewayApp;
+const events: { readonly conversation: string; readonly event: ConversationEvent }[] = [];
 
 beforeAll(async () => {
-  world = await startWorld({ answer: (request) => text(`You said ${saidIn(request).at(-1)}.`) });
+  world = await startWorld({
+    answer: (request) => text(`You said ${saidIn(request).at(-1)}.`),
+    observe: (conversation, event) => void events.push({ conversation, event }),
+  });
   app = createGateway({ client: world.client, authenticate: oneToken(TOKEN) });
 });
 afterAll(() => world.close());
@@ -33,6 +38,18 @@ test('a message is answered, and the same id again is the same answer', async ()
   const again = await ask('POST', `/v1/conversations/${id}/messages`, { id: 'm1', text: 'hello', start: {} });
   expect(await again.json()).toMatchObject({ turnId: 'turn_0001', text: 'You said hello.' });
   expect(await (await ask('GET', `/v1/conversations/${id}`)).json()).toMatchObject({ id, state: 'running', status: { turns: 1 } });
+});
+
+test('the trace of a request goes with its message; a header that is none is passed over', async () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const of = async (header: string): Promise<unknown> => {
+    const id = world.id();
+    const sent = await ask('POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} }, { traceparent: header });
+    expect(sent.status).toBe(200);
+    return events.find(({ conversation, event }) => conversation === id && event.kind === 'message-received')?.event;
+  };
+  expect(await of(traceparent)).toMatchObject({ traceparent });
+  expect(await of('00-not-a-trace')).not.toHaveProperty('traceparent');
 });
 
 test('a streamed turn ends with the whole answer', async () => {

@@ -9,6 +9,7 @@ import {
   ModelInterrupted,
   type ModelRequest,
   type ModelResponse,
+  type Served,
   type StreamOptions,
 } from '../../src/models/model.js';
 import { normalize } from '../../src/models/normalize.js';
@@ -75,6 +76,13 @@ export function describeProvider(subject: Subject): void {
       expect(deltas.length).toBeGreaterThan(1);
       expect(deltas.map((delta) => (delta.kind === 'text' ? delta.text : '?')).join('')).toBe('Hello, 😀 world, and good morning');
       expect(api.problems).toEqual([]);
+    });
+
+    test('says who gives it, and where, to one who asks', async () => {
+      const served: Served[] = [];
+      await ask(text('Hello'), { onServed: (one) => served.push(one) });
+      expect(served[0]?.url).toMatch(api.url);
+      expect(served.map(({ model: called }) => called)).toContainEqual(expect.any(String));
     });
 
     test('may be several tool calls, each with an id of its own', async () => {

@@ -104,7 +104,7 @@ test(
       /! Agent falls +ollama\/llama3 cannot answer: .*\n +→ npm install ollama@0\.6\n/,
       /✘ Agent served +its MCP servers cannot be asked: .*\n +→ npm install @modelcontextprotocol\/sdk@1\n/,
       /– Agent default +fetch_url shows pages as HTML, .*\n +→ npm install @mozilla\/readability@0\.6 linkedom@0\.18 turndown@7\n/,
-      /✘ OpenTelemetry +no worker starts with these OTEL_\* settings: .*\n +→ npm install @opentelemetry\/sdk-node@0\.57\n/,
+      /✘ OpenTelemetry +no worker starts with these OTEL_\* settings: .*\n +→ npm install @opentelemetry\/sdk-node@0\.223\n/,
     ]) {
       expect(said).toMatch(line);
     }
@@ -152,7 +152,7 @@ test(
   async () => {
     const otlp = await startOtlpReceiver();
     Object.assign(env, { OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' });
-    const needed = 'it needs the package @opentelemetry/sdk-node, which is not installed (`npm install @opentelemetry/sdk-node@0.57`)';
+    const needed = 'it needs the package @opentelemetry/sdk-node, which is not installed (`npm install @opentelemetry/sdk-node@0.223`)';
     expect(await perdura('worker')).toEqual({
       code: 2,
       said: expect.stringContaining(`cannot start OpenTelemetry, which an OTEL_* setting asks for: ${needed}`),

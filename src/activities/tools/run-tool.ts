@@ -87,6 +87,7 @@ export async function performTool(dependencies: ConversationDependencies, input:
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
     const [recorded, agent] = await loading;
     const argument = input.person?.input ?? recorded.argument;
+    dependencies.toolCalled?.(callId, argument);
     const { fingerprint } = input.plan;
     const isOther = fingerprint !== undefined && fingerprint !== callFingerprint(name, recorded.argument);
     feed.publish({ kind: 'tool-started', turn, callId, name, input: truncate(JSON.stringify(argument), 200) }, `${callId}/start`);

@@ -4,7 +4,15 @@ import { mkdir, readdir, readFile, rm, statfs, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { loadAgent, type LoadedAgent } from '../../agents/load-agent.js';
 import { IDENTITY_FILES } from '../../agents/system-prompt.js';
-import { needsStandIn, providerSettings, readSetting, type Config, type Environment, type SettingInUse } from '../../config.js';
+import {
+  needsStandIn,
+  otelProblems,
+  providerSettings,
+  readSetting,
+  type Config,
+  type Environment,
+  type SettingInUse,
+} from '../../config.js';
 import { isScope } from '../../conversation/protocol/limits.js';
 import { decodeExactly, isBinary } from '../../records/file-type.js';
 import { readCircuits } from '../../models/circuit-breaker.js';
@@ -329,7 +337,13 @@ function neededPackages(model: string): readonly string[] {
 
 /** Of what the settings ask for beside models, which answer themselves. */
 export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: IsInstalled = isInstalled): Finding[] {
-  if (otel === undefined || isThere(OTEL_PACKAGE)) return [];
+  if (otel === undefined) return [];
+  const problems = otelProblems(otel);
+  if (problems.length > 0)
+    return [
+      broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${problems.join('; ')}`, 'change or remove these variables'),
+    ];
+  if (isThere(OTEL_PACKAGE)) return [];
   return [
     broken(
       'OpenTelemetry',

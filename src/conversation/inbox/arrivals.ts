@@ -46,6 +46,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     tokens: estimateTokens(event.text) + estimateMediaTokens(event),
     delivery: event.delivery,
     ...pickContent(event),
+    ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
     recorded: false,
   };
   const queued: ConversationState = {

@@ -134,6 +134,9 @@ export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
 const echoSchema = v.pipe(object, bytes(LIMITS.echoBytes));
 export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
 
+/** W3C Trace Context, of any version. */
+export const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[\x21-\x7e]{1,200})?$/;
+
 const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
   strict({
     id: v.optional(messageId),
@@ -149,6 +152,7 @@ const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
     tools: v.optional(clientToolsSchema),
     stop: v.optional(stopSchema),
     echo: v.optional(echoSchema),
+    traceparent: v.optional(like(TRACEPARENT)),
   }),
   v.check(
     (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
@@ -175,6 +179,8 @@ export interface Message extends Media {
   readonly stop?: Stop;
   /** What its sender wants to read of it later, in its entry: neither the model nor tools see it. */
   readonly echo?: JsonObject;
+  /** Of the request that brings it (W3C Trace Context): the trace of its turn links to it. */
+  readonly traceparent?: string;
 }
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
@@ -185,6 +191,7 @@ export interface ReadMessage extends MessageContent {
   readonly kind: 'message';
   readonly id?: string;
   readonly delivery: Delivery;
+  readonly traceparent?: string;
 }
 
 /** A message whose text is the reset command, or a message. */
@@ -194,7 +201,7 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], stop, echo } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [], stop, echo, traceparent } = message.value;
   const media = pickMedia(message.value);
   const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
@@ -213,6 +220,7 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
     ...(tools.length > 0 && { tools }),
     ...(stop && { stop }),
     ...(echo && { echo }),
+    ...(traceparent !== undefined && { traceparent }),
   };
   return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
 }

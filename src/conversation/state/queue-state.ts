@@ -30,6 +30,8 @@ export type QueueItem =
       readonly seq?: number;
       /** Of a message that is too large for one input: its stored parts so far (outbox/large-message-in-parts). */
       readonly parts?: readonly string[];
+      /** Of the request that brought it (W3C). */
+      readonly traceparent?: string;
       /** Its text is one of Perdura's (outbox/text-until-written). */
       readonly isWithheld?: true;
       /** Its content is gone once it is recorded. */

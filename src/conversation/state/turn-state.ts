@@ -46,6 +46,8 @@ export interface Turn {
   /** Calls of the last round, and how many rounds in a row each was in. */
   readonly repeats?: readonly (readonly [fingerprint: string, rounds: number])[];
   readonly delegations?: number;
+  /** Of the request that brought its first message (W3C), for its trace. */
+  readonly traceparent?: string;
   /** Absent: no model of the agent's list has failed in this turn (fallback.ts). */
   readonly fallback?: TurnFallback;
 }

@@ -89,6 +89,7 @@ export function beginTurn(state: ConversationState): ConversationState {
       ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
       ...(item.toolsRef === undefined ? {} : { toolsRef: item.toolsRef }),
       ...(item.stop && { stop: item.stop }),
+      ...(item.traceparent !== undefined && { traceparent: item.traceparent }),
     },
   };
   return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);

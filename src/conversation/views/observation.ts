@@ -9,7 +9,7 @@ import { queuedCount } from '../inbox/queue-editing.js';
 import type { ConversationState } from '../state.js';
 import type { ToolFinished } from '../turn/model-step-effects.js';
 import { turnId } from '../../records/identity.js';
-import type { EndedTurn } from '../state/turn-state.js';
+import type { EndedTurn, Turn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';
 
 /** Of what the next model call would see (the seed's MemoryState), and of what waits. */
@@ -50,6 +50,14 @@ export interface TurnNews {
   readonly agent: string;
   readonly model: string | null;
   readonly life: string;
+  /** Whose memory it is: the whole name, with the tenant. */
+  readonly scope: string;
+  /** Of a sub-agent: the call that waits for it. */
+  readonly parent?: { readonly conversation: string; readonly life: string; readonly callId: string };
+  /** Ids of the messages that it answers, those that joined it too. */
+  readonly messageIds: readonly string[];
+  /** `traceparent` of the request that brought the first of them. */
+  readonly traceparent?: string;
   readonly ended?: { readonly stopReason: StopReason; readonly usage: Usage; readonly toolCalls: number; readonly error?: string };
 }
 
@@ -128,58 +136,21 @@ export function finishedTools(event: ConversationEvent): readonly ToolFinished[]
   return event.effect === 'model-step' ? event.output.tools : [];
 }
 
-export function notificationsOf(event: ConversationEvent, change: StateChange | undefined): Notification[] {
-  return [
-    ...dispatched(event),
-    ...reduced(event),
-    ...(change?.context ? [{ kind: 'state-changed', before: change.before, after: change.after } as const] : []),
-    ...made(event),
-    ...(change?.step ? [{ kind: 'step', result: change.step } as const] : []),
-  ];
-}
-
-function dispatched(event: ConversationEvent): Notification[] {
-  switch (event.kind) {
-    case 'message-received':
-      return [{ kind: 'event-dispatched', id: event.messageId, type: 'message' }];
-    case 'reset-requested':
-      return [{ kind: 'event-dispatched', id: event.resetId, type: 'reset' }];
-    case 'app-event-received':
-      return [{ kind: 'event-dispatched', id: event.id, type: event.type }];
-    default:
-      return [];
-  }
-}
-
-function reduced(event: ConversationEvent): Notification[] {
-  if (event.kind !== 'app-event-reduced') return [];
-  const { id, reduced: what } = event;
-  const operations = what.kind === 'reduced' ? what.operations.length : 0;
-  return [{ kind: 'reducer-executed', id, outcome: what.kind, operations, ...(what.kind === 'parked' && { error: what.error }) }];
-}
-
-function made(event: ConversationEvent): Notification[] {
-  if (event.kind !== 'effect-completed') return [];
-  if (event.effect === 'compact' && event.output.kind === 'compacted') {
-    const { epoch, turns, method, record, tokensBefore, tokensAfter } = event.output;
-    return [{ kind: 'compaction', epoch, turns, method, compactor: record.compactor, tokensBefore, tokensAfter }];
-  }
-  if (event.effect !== 'truncate' || event.output.entries === 0) return [];
-  const { epoch, entries, tokens } = event.output;
-  return [{ kind: 'truncation', epoch, entries, tokens }];
-}
-
 function turnNews(before: ConversationState, state: ConversationState): TurnNews | undefined {
-  const { identity, settings } = state;
-  const of = (number: number): TurnNews => ({
+  const { identity, parent, settings } = state;
+  const of = (number: number, turn: Turn | null): TurnNews => ({
     turnId: turnId(number),
     agent: identity.agent,
     model: settings?.model ?? null,
     life: identity.life,
+    scope: identity.scope,
+    ...(parent && { parent: { conversation: parent.conversation, life: parent.life, callId: parent.callId } }),
+    messageIds: turn?.messageIds ?? [],
+    ...(turn?.traceparent !== undefined && { traceparent: turn.traceparent }),
   });
   const ended = state.turnsEnded > before.turnsEnded ? newest(before.ended, state.ended) : undefined;
-  if (ended) return { ...of(ended.number), ended: endOf(ended) };
-  return state.turn && state.turn.number !== before.turn?.number ? of(state.turn.number) : undefined;
+  if (ended) return { ...of(ended.number, before.turn), ended: endOf(ended) };
+  return state.turn && state.turn.number !== before.turn?.number ? of(state.turn.number, state.turn) : undefined;
 }
 
 function endOf({ stopReason, usage, toolCalls, error }: EndedTurn): NonNullable<TurnNews['ended']> {

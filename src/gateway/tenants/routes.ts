@@ -4,6 +4,8 @@
  */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
+import type { Message } from '../../conversation/protocol/contract.js';
+import { TRACEPARENT } from '../../conversation/protocol/message.js';
 import type { AgentDescription, GatewayVariables } from '../context.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { mayAct, type Principal } from '../access/principal.js';
@@ -66,8 +68,25 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
       context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
       context.set('temporalLink', () => Promise.resolve(undefined));
     }
-    if (principal !== undefined) context.set('conversations', openFor(principal, tenant));
+    if (principal !== undefined) context.set('conversations', ofRequest(openFor(principal, tenant), context.req.header('traceparent')));
     await next();
+  };
+}
+
+/** What a request says goes on in its trace (W3C Trace Context): the turn links to it. A header that is none is passed over, as W3C asks. */
+function ofRequest(conversations: Conversations, traceparent: string | undefined): Conversations {
+  if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return conversations;
+  const { client } = conversations;
+  const traced = <M extends Message>(message: M): M => ({ ...message, traceparent });
+  const toTraced = (message: string | Message): Message => traced(typeof message === 'string' ? { text: message } : message);
+  return {
+    ...conversations,
+    client: {
+      ...client,
+      send: (id, message, options) => client.send(id, toTraced(message), options),
+      enqueue: (id, message) => client.enqueue(id, toTraced(message)),
+    },
+    submit: (id, message, options) => conversations.submit(id, traced(message), options),
   };
 }
 

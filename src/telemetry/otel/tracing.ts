@@ -1,8 +1,9 @@
 /**
  * Spans and metrics by OpenTelemetry's conventions. Loaded only where OTEL_* settings ask for it.
  *
- * - A tool run is a span around its activity. In a model step the call is a span, from the moment that the worker calls the model, and so
- *   is each tool that rode on it, from the times in its result. A turn is a span made at its end, from what observers get.
+ * - Every call of a model is a span: below the turn, below the tool that asks it, or below what the memory's care does.
+ * - A tool run is a span around its activity; of a tool that rode on a model step it is made from the times in its result. What else asks
+ *   models (compaction, consolidation, a title) is a span around its activity. A turn is a span made at its end (turn-spans.ts).
  * - An attempt that finds its work done makes no span and counts nothing.
  * - No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
  * - A failure here is logged and reaches neither an activity nor an observer.
@@ -11,6 +12,7 @@ import {
   context,
   createContextKey,
   metrics,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
@@ -21,27 +23,39 @@ import {
   DiagLogLevel,
 } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import { NodeSDK, resources } from '@opentelemetry/sdk-node';
+import { NodeSDK } from '@opentelemetry/sdk-node';
 import type {
-  ModelAnswer,
   ModelStepInput,
   ModelStepResult,
   RunToolInput,
+  TitleInput,
   ToolFinished,
 } from '../../conversation/turn/model-step-effects.js';
+import type { CompactInput, Compacted, ConsolidateInput } from '../../conversation/context/compaction-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
-import { shownText } from '../../records/message.js';
-import { PROVIDERS } from '../../models/known-models.js';
-import type { ModelHook } from '../../models/model.js';
+import { shownText, type JsonValue } from '../../records/message.js';
+import { costUsd, type Models } from '../../models/known-models.js';
+import { ModelInterrupted, type Model, type ModelRequest, type ModelResponse, type StreamOptions } from '../../models/model.js';
 import type { Observed, DeliveryLog } from '../observer.js';
 import type { Redactor } from '../log.js';
-import { createTurnContext, deriveIds, type GivenIds, createGivenIds } from './turn-trace.js';
+import {
+  A,
+  BUCKETS,
+  createContent,
+  FINISH,
+  METRIC,
+  SPAN,
+  toModelAttributes,
+  toModelName,
+  toServer,
+  toUsageAttributes,
+} from './conventions.js';
+import { toArguments, createTurnSpans, toResult, whose } from './turn-spans.js';
+import { createTurnContext, deriveIds, createGivenIds, type GivenIds } from './turn-trace.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
 
 const SCOPE = 'perdura';
-const CONTENT_CHARACTERS = 64 * 1024;
 const NAME_CHARACTERS = 100;
-const MAX_OPEN_TURNS = 10_000;
 
 export interface TracingOptions {
   readonly ids: GivenIds;
@@ -53,7 +67,10 @@ export interface TracingOptions {
 export interface Tracing {
   readonly activities: ActivityInterceptorsFactory;
   readonly observer: (event: ConversationEvent, of: Observed) => void;
-  readonly hooks: readonly ModelHook[];
+  /** The same models, each call of which is a span where an activity makes it. */
+  readonly traced: (models: Models) => Models;
+  /** A tool of the running activity has been given these arguments. */
+  readonly toolCalled: (callId: string, input: JsonValue) => void;
 }
 
 interface Place {
@@ -62,13 +79,12 @@ interface Place {
   readonly attempt: number;
 }
 
-/** Where a model step keeps the span of its call, for the hook that begins it. */
-const STEP = createContextKey('perdura.model-step');
+/** What the running activity is, for the spans inside it. */
+const WORK = createContextKey('perdura.work');
 
-interface OpenStep {
-  readonly parent: Context;
+interface Work {
   readonly attributes: Attributes;
-  call?: { readonly span: Span; readonly named: Attributes; readonly startedAt: number };
+  readonly arguments: Map<string, JsonValue>;
 }
 
 export function createTracing({ ids, version, redactor, captureContent }: TracingOptions): Tracing {
@@ -84,25 +100,27 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     description: 'Duration of model calls and tool runs',
     advice: { explicitBucketBoundaries: [...BUCKETS.seconds] },
   });
-  const text = (given: string, characters: number): string => redactor.text(given).slice(0, characters);
-  const openTurns = new Map<string, number>();
+  const content = captureContent ? createContent((text) => redactor.text(text)) : undefined;
+  const short = (text: string, characters: number): string => redactor.text(text).slice(0, characters);
 
-  const findParent = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
-    createTurnContext(tracer, ids, deriveIds({ ...place, life: identity.life, turn }));
-  const placed = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Attributes => ({
-    ...{ [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
-    [A.attempt]: place.attempt,
-  });
-  const measure = (ms: number, attributes: Attributes): void =>
-    duration.record(ms / 1_000, pick(attributes, [A.operation, A.provider, A.requestModel, A.errorType]));
+  const measure = (ms: number, attributes: Attributes): void => duration.record(ms / 1_000, pick(attributes, MEASURED));
   const failed = (span: Span, { type, message }: { readonly type: string; readonly message: string }): Attributes => {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: text(message, 300) });
+    span.setStatus({ code: SpanStatusCode.ERROR, message: short(message, 300) });
     return { [A.errorType]: type };
   };
+  const within = <T>(parent: Context, work: Work, run: () => Promise<T>): Promise<T> => context.with(parent.setValue(WORK, work), run);
+  const turnContext = ({ namespace, conversation }: Place, life: string, turn: string): Context =>
+    createTurnContext(tracer, ids, deriveIds({ namespace, conversation, life, turn }));
+  const inTurn = ({ identity, turn }: Pick<ModelStepInput, 'identity' | 'turn'>, { conversation, attempt }: Place): Attributes => ({
+    ...{ [A.conversation]: conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
+    ...whose(conversation, identity),
+    [A.attempt]: attempt,
+  });
 
   const toolNamed = ({ name, callId }: { readonly name: string; readonly callId: string }): Attributes => ({
+    [A.kind]: 'TOOL',
     [A.operation]: SPAN.executeTool,
-    [A.toolName]: text(name, NAME_CHARACTERS),
+    [A.toolName]: short(name, NAME_CHARACTERS),
     [A.toolCallId]: callId,
     [A.toolType]: 'function',
   });
@@ -110,92 +128,167 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     const options = { kind: SpanKind.INTERNAL, attributes: named, startTime: at };
     return tracer.startSpan(`${SPAN.executeTool} ${String(named[A.toolName])}`, options, parent);
   };
-  const endingOfTool = ({ outcome, text: result }: ToolFinished): Attributes => ({
-    [A.outcome]: outcome,
-    ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }),
-    ...(captureContent ? { [A.toolResult]: text(shownText(result), CONTENT_CHARACTERS) } : {}),
-  });
+  const endTool = (span: Span, { outcome, text, callId }: ToolFinished, work: Work, at?: number): Attributes => {
+    const given = work.arguments.get(callId);
+    const ending: Attributes = {
+      [A.outcome]: outcome,
+      ...(outcome === 'ok' ? {} : failed(span, { type: outcome, message: outcome })),
+      ...(content && given !== undefined && toArguments(content.json(given))),
+      ...(content && toResult(content.text(shownText(text)))),
+    };
+    span.setAttributes(ending).end(at);
+    return ending;
+  };
 
-  const executeTool = async (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
-    const parent = findParent(input, place);
+  const executeTool = async (input: RunToolInput, place: Place, run: () => Promise<ToolFinished>): Promise<ToolFinished> => {
+    const parent = turnContext(place, input.identity.life, input.turn);
+    const work: Work = { attributes: inTurn(input, place), arguments: new Map() };
     const named = toolNamed(input);
     const startedAt = Date.now();
-    const span = startTool({ ...placed(input, place), ...named }, startedAt, parent);
-    const end = (ending: Attributes): void => {
-      span.setAttributes(ending);
-      span.end();
-      measure(Date.now() - startedAt, { ...named, ...ending });
-    };
+    const span = startTool({ ...work.attributes, ...named }, startedAt, parent);
     try {
-      const finished = await context.with(trace.setSpan(parent, span), work);
-      if (!isEarlier(finished.ts, startedAt)) end(endingOfTool(finished));
+      const finished = await within(trace.setSpan(parent, span), work, run);
+      if (!isEarlier(finished.ts, startedAt)) measure(Date.now() - startedAt, { ...named, ...endTool(span, finished, work) });
       return finished;
     } catch (error) {
-      end(failed(span, readFailure(error)));
+      const ending = failed(span, readFailure(error));
+      span.setAttributes(ending).end();
+      measure(Date.now() - startedAt, { ...named, ...ending });
       throw error;
     }
   };
 
-  const modelStep = async (input: ModelStepInput, place: Place, work: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
-    const step: OpenStep = { parent: findParent(input, place), attributes: placed(input, place) };
+  const modelStep = async (input: ModelStepInput, place: Place, run: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
+    const parent = turnContext(place, input.identity.life, input.turn);
+    const work: Work = { attributes: inTurn(input, place), arguments: new Map() };
     const startedAt = Date.now();
-    const endCall = (describe: (span: Span, named: Attributes) => Attributes): void => {
-      if (!step.call) return;
-      const { span, named } = step.call;
-      const all = describe(span, named);
-      span.setAttributes(all);
-      span.end();
-      measure(Date.now() - step.call.startedAt, { ...named, ...all });
-    };
+    const result = await within(parent, work, run);
+    for (const finished of result.tools) {
+      if (isEarlier(finished.ts, startedAt)) continue;
+      const named = toolNamed(finished);
+      const endedAt = finished.ts * 1_000;
+      const span = startTool({ ...work.attributes, ...named }, endedAt - finished.ms, parent);
+      measure(finished.ms, { ...named, ...endTool(span, finished, work, endedAt) });
+    }
+    return result;
+  };
+
+  /** Beside the model steps and tools of a turn: a link of the chain, above the models that it asks. */
+  const chain = async <T>(
+    name: string,
+    { parent, attributes }: { readonly parent: Context; readonly attributes: Attributes },
+    run: () => Promise<T>,
+    describe: (result: T) => Attributes = () => ({}),
+  ): Promise<T> => {
+    const span = tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes: { ...attributes, [A.kind]: 'CHAIN' } }, parent);
     try {
-      const result = await context.with(step.parent.setValue(STEP, step), work);
-      for (const finished of result.tools) {
-        if (isEarlier(finished.ts, startedAt)) continue;
-        const named = toolNamed(finished);
-        const ending = endingOfTool(finished);
-        const endedAt = finished.ts * 1_000;
-        startTool({ ...step.attributes, ...named, ...ending }, endedAt - finished.ms, step.parent).end(endedAt);
-        measure(finished.ms, { ...named, ...ending });
-      }
-      if (result.kind === 'failed') endCall((span) => failed(span, result.failure));
-      if (result.kind === 'answered') endCall((_span, named) => endingOfCall(result.answer, named));
+      const result = await within(trace.setSpan(parent, span), { attributes, arguments: new Map() }, run);
+      span.setAttributes(describe(result));
       return result;
     } catch (error) {
-      endCall((span) => failed(span, readFailure(error)));
+      span.setAttributes(failed(span, readFailure(error)));
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
+
+  const compact = (input: CompactInput, place: Place, run: () => Promise<Compacted>): Promise<Compacted> => {
+    const { identity, currentTurn: turn } = input;
+    const attributes = turn === null ? beside(place, identity) : inTurn({ identity, turn }, place);
+    const parent = turn === null ? ROOT_CONTEXT : turnContext(place, identity.life, turn);
+    return chain('compaction', { parent, attributes }, run, (made) => {
+      if (made.kind !== 'compacted') return { [A.method]: made.kind };
+      const { method, tokensBefore, tokensAfter, base } = made;
+      const numbers = { [A.method]: method, [A.tokensBefore]: tokensBefore, [A.tokensAfter]: tokensAfter };
+      return { ...numbers, ...(content && { [A.output]: content.text(base.text), [A.outputMime]: 'text/plain' }) };
+    });
+  };
+
+  const beside = ({ conversation, attempt }: Place, of: { readonly agent: string; readonly scope: string; readonly life: string }) => ({
+    ...{ [A.conversation]: conversation, [A.agent]: of.agent, [A.life]: of.life, [A.attempt]: attempt },
+    ...whose(conversation, of),
+  });
+
+  /** In the memory's workflow, often long after the turns that it is about: a separate trace in their session. */
+  const consolidate = <T>({ scope, request }: ConsolidateInput, place: Place, run: () => Promise<T>): Promise<T> => {
+    const { conversation, life, agent } = request;
+    return chain('consolidation', { parent: ROOT_CONTEXT, attributes: beside({ ...place, conversation }, { agent, scope, life }) }, run);
+  };
+
+  const title = <T>(input: TitleInput, place: Place, run: () => Promise<T>): Promise<T> =>
+    chain('title', { parent: turnContext(place, input.identity.life, input.turn), attributes: inTurn(input, place) }, run);
+
+  const callModel = async (name: string, model: Model, limits: Models['limits'], request: ModelRequest, options: StreamOptions) => {
+    const work = context.active().getValue(WORK) as Work | undefined;
+    if (!work) return model.stream(request, options);
+    const named: Attributes = { [A.operation]: SPAN.chat, ...toModelAttributes(name) };
+    const attributes: Attributes = {
+      ...{ ...work.attributes, ...named, [A.kind]: 'LLM', [A.maxTokens]: request.maxTokens, [A.stream]: true },
+      ...(request.answerSchema && { [A.outputType]: 'json' }),
+    };
+    const startedAt = Date.now();
+    const span = tracer.startSpan(`${SPAN.chat} ${toModelName(name)}`, { kind: SpanKind.CLIENT, attributes, startTime: startedAt });
+    if (content) {
+      const tools = request.tools.map((tool) => ({ type: 'function', name: tool.name }));
+      span.setAttributes(content.input(request.system, request.messages));
+      if (tools.length > 0) span.setAttribute(A.toolDefinitions, content.json(tools));
+    }
+    const seen: Record<string, string | number> = {};
+    const watched: StreamOptions = {
+      ...options,
+      onServed(served) {
+        if (served.url !== undefined) Object.assign(seen, toServer(served.url));
+        if (served.id !== undefined) seen[A.responseId] = served.id;
+        if (served.model !== undefined) seen[A.responseModel] = served.model;
+        options.onServed?.(served);
+      },
+      onDelta(delta) {
+        seen[A.firstChunk] ??= (Date.now() - startedAt) / 1_000;
+        options.onDelta(delta);
+      },
+    };
+    const end = (ending: Attributes): void => {
+      const all = { ...seen, ...ending };
+      span.setAttributes(all).end();
+      measure(Date.now() - startedAt, { ...named, ...all });
+    };
+    const answered = ({ blocks, stop, usage }: ModelResponse): Attributes => {
+      const cost = costUsd(limits(name), usage);
+      const isCounted = usage.inputTokens + usage.outputTokens > 0;
+      if (isCounted) {
+        const of = { ...named, ...pick(seen, MEASURED) };
+        tokens.record(usage.inputTokens, { ...of, [A.tokenType]: 'input' });
+        tokens.record(usage.outputTokens, { ...of, [A.tokenType]: 'output' });
+      }
+      return {
+        ...(isCounted && toUsageAttributes({ ...usage, costUsd: cost })),
+        ...(isCounted && cost !== null && { [A.cost]: cost }),
+        [A.finishReasons]: [FINISH[stop]],
+        ...content?.output(blocks, stop),
+      };
+    };
+    try {
+      const response = await model.stream(request, watched);
+      end(answered(response));
+      return response;
+    } catch (error) {
+      // A person's stop, or the worker's: no failure of the model's.
+      if (error instanceof ModelInterrupted) end(answered({ blocks: error.blocks, stop: 'interrupted', usage: error.usage }));
+      else end(failed(span, readFailure(error)));
       throw error;
     }
   };
 
-  const endingOfCall = ({ usage, stop }: ModelAnswer, named: Attributes): Attributes => {
-    tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
-    tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
-    return { ...toUsageAttributes(usage), [A.finishReasons]: [stop] };
-  };
-
-  /** Runs inside the step: a call that was committed before it is not repeated, and begins no span. */
-  const callHook: ModelHook = {
-    name: 'opentelemetry',
-    beforeInvoke(messages, payload, { model }) {
-      const step = context.active().getValue(STEP) as OpenStep | undefined;
-      if (!step) return;
-      const named = { [A.operation]: SPAN.chat, [A.provider]: toProvider(model), [A.requestModel]: toModelName(model) };
-      const startedAt = Date.now();
-      const attributes = { ...step.attributes, ...named, [A.maxTokens]: payload.maxTokens };
-      const options = { kind: SpanKind.CLIENT, attributes, startTime: startedAt };
-      const span = tracer.startSpan(`${SPAN.chat} ${toModelName(model)}`, options, step.parent);
-      step.call = { span, named, startedAt };
-      if (captureContent) {
-        span.setAttributes({
-          [A.systemInstructions]: text(payload.system, CONTENT_CHARACTERS),
-          [A.inputMessages]: text(JSON.stringify(messages), CONTENT_CHARACTERS),
-        });
-      }
-    },
-    afterInvoke(_messages, { blocks }) {
-      if (!captureContent) return;
-      const step = context.active().getValue(STEP) as OpenStep | undefined;
-      step?.call?.span.setAttribute(A.outputMessages, text(JSON.stringify([{ role: 'assistant', blocks }]), CONTENT_CHARACTERS));
-    },
+  const tracedModel = (name: string, model: Model, limits: Models['limits']): Model => {
+    const { provider, textTools, takesMustCall } = model;
+    return {
+      provider,
+      ...(textTools && { textTools }),
+      ...(takesMustCall && { takesMustCall }),
+      ...(model.contextWindow && { contextWindow: model.contextWindow.bind(model) }),
+      stream: (request, options) => callModel(name, model, limits, request, options),
+    };
   };
 
   return {
@@ -205,60 +298,33 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
           const { workflowNamespace: namespace, workflowExecution, activityType, attempt } = info;
           if (!namespace || !workflowExecution) return next(input);
           const place = { namespace, conversation: workflowExecution.workflowId, attempt };
-          const work = (): Promise<never> => next(input) as Promise<never>;
-          if (activityType === 'model-step') return modelStep(input.args[0] as ModelStepInput, place, work);
-          if (activityType === 'run-tool') return executeTool(input.args[0] as RunToolInput, place, work);
-          return next(input);
+          const run = (): Promise<never> => next(input) as Promise<never>;
+          const [given] = input.args;
+          switch (activityType) {
+            case 'model-step':
+              return modelStep(given as ModelStepInput, place, run);
+            case 'run-tool':
+              return executeTool(given as RunToolInput, place, run);
+            case 'compact':
+              return compact(given as CompactInput, place, run);
+            case 'consolidate':
+              return consolidate(given as ConsolidateInput, place, run);
+            case 'title':
+              return title(given as TitleInput, place, run);
+            default:
+              return next(input);
+          }
         },
       },
     }),
-
-    observer(event, { namespace, conversation, change }) {
-      const turn = change?.turn;
-      if (!turn) return;
-      const place = { namespace, conversation, life: turn.life, turn: turn.turnId };
-      const key = JSON.stringify(Object.values(place));
-      if (!turn.ended) {
-        openTurns.set(key, event.at);
-        if (openTurns.size > MAX_OPEN_TURNS) openTurns.delete(openTurns.keys().next().value ?? '');
-        return;
-      }
-      const { stopReason, usage, toolCalls, error } = turn.ended;
-      const startedAt = openTurns.get(key);
-      openTurns.delete(key);
-      const attributes: Attributes = {
-        [A.operation]: SPAN.invokeAgent,
-        [A.conversation]: conversation,
-        [A.agent]: turn.agent,
-        [A.turn]: turn.turnId,
-        [A.life]: turn.life,
-        [A.stopReason]: stopReason,
-        [A.toolCalls]: toolCalls,
-        ...(turn.model !== null && { [A.provider]: toProvider(turn.model), [A.requestModel]: toModelName(turn.model) }),
-        ...toUsageAttributes(usage),
-        ...(error === undefined ? {} : { [A.errorType]: error }),
-        // It began on another worker.
-        ...(startedAt === undefined ? { [A.startUnknown]: true } : {}),
-      };
-      const options = { root: true, kind: SpanKind.INTERNAL, attributes, startTime: startedAt ?? event.at };
-      const span: Span = ids.during(deriveIds(place), () => tracer.startSpan(`${SPAN.invokeAgent} ${turn.agent}`, options));
-      if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
-      span.end(event.at);
-    },
-
-    hooks: [callHook],
+    observer: createTurnSpans({ tracer, ids, content }),
+    traced: (models) => Object.assign((name: string) => tracedModel(name, models(name), models.limits), { limits: models.limits }),
+    toolCalled: (callId, input) => void (context.active().getValue(WORK) as Work | undefined)?.arguments.set(callId, input),
   };
 }
 
-/** Input is all of it, what a cache had included. */
-function toUsageAttributes({ inputTokens, cachedTokens, outputTokens, costUsd }: ModelAnswer['usage']): Attributes {
-  return {
-    [A.inputTokens]: inputTokens,
-    [A.cachedTokens]: cachedTokens,
-    [A.outputTokens]: outputTokens,
-    ...(costUsd === null || costUsd === undefined ? {} : { [A.costUsd]: costUsd }),
-  };
-}
+/** Of what a metric has; no name of a person, a conversation or a tool's call. */
+const MEASURED = [A.operation, A.provider, A.requestModel, A.responseModel, A.serverAddress, A.serverPort, A.errorType];
 
 /** `ts`: epoch seconds of the commit. Clocks of two workers differ by a little. */
 function isEarlier(ts: number, startedAt: number): boolean {
@@ -270,8 +336,9 @@ function pick(from: Attributes, names: readonly string[]): Attributes {
 }
 
 function readFailure(error: unknown): { readonly type: string; readonly message: string } {
-  const { type, name, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
-  return { type: typeof type === 'string' && type !== '' ? type : String(name ?? 'unknown'), message: String(message ?? error) };
+  const { type, kind, name, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
+  const word = [type, kind].find((one) => typeof one === 'string' && one !== '');
+  return { type: String(word ?? name ?? '_OTHER'), message: String(message ?? error) };
 }
 
 // OpenTelemetry's SDK, set up by its OTEL_* settings. Only this file loads it.
@@ -297,11 +364,7 @@ export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly l
     { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
-  // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
-  const sdk = new NodeSDK({
-    idGenerator: ids,
-    resource: new resources.Resource({ 'service.name': 'perdura', 'service.version': options.version }),
-  });
+  const sdk = new NodeSDK({ idGenerator: ids });
   sdk.start();
   return {
     ...createTracing({ ...options, ids }),
@@ -312,60 +375,4 @@ export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly l
       );
     },
   };
-}
-
-/**
- * OpenTelemetry's semantic conventions for generative AI: every name that we use of them. They are in development: a change of them
- * changes this table alone.
- */
-const SPAN = { invokeAgent: 'invoke_agent', chat: 'chat', executeTool: 'execute_tool' } as const;
-
-const A = {
-  operation: 'gen_ai.operation.name',
-  provider: 'gen_ai.provider.name',
-  requestModel: 'gen_ai.request.model',
-  maxTokens: 'gen_ai.request.max_tokens',
-  finishReasons: 'gen_ai.response.finish_reasons',
-  inputTokens: 'gen_ai.usage.input_tokens',
-  cachedTokens: 'gen_ai.usage.cache_read.input_tokens',
-  outputTokens: 'gen_ai.usage.output_tokens',
-  conversation: 'gen_ai.conversation.id',
-  agent: 'gen_ai.agent.name',
-  toolName: 'gen_ai.tool.name',
-  toolCallId: 'gen_ai.tool.call.id',
-  toolType: 'gen_ai.tool.type',
-  toolResult: 'gen_ai.tool.call.result',
-  systemInstructions: 'gen_ai.system_instructions',
-  inputMessages: 'gen_ai.input.messages',
-  outputMessages: 'gen_ai.output.messages',
-  tokenType: 'gen_ai.token.type',
-  errorType: 'error.type',
-  // Ours, where the conventions have none.
-  turn: 'perdura.turn',
-  life: 'perdura.life',
-  stopReason: 'perdura.turn.stop_reason',
-  toolCalls: 'perdura.turn.tool_calls',
-  costUsd: 'perdura.cost_usd',
-  attempt: 'perdura.attempt',
-  outcome: 'perdura.tool.outcome',
-  startUnknown: 'perdura.turn.start_unknown',
-} as const;
-
-const METRIC = { tokens: 'gen_ai.client.token.usage', duration: 'gen_ai.client.operation.duration' } as const;
-
-/** As the conventions give them. */
-const BUCKETS = {
-  tokens: [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864],
-  seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
-} as const;
-
-/** Of `provider/model`. */
-function toProvider(model: string): string {
-  const ours = model.split('/', 1)[0] ?? '';
-  return PROVIDERS.get(ours)?.inTraces ?? ours;
-}
-
-/** The provider's name of the model. */
-function toModelName(model: string): string {
-  return model.slice(model.indexOf('/') + 1);
 }

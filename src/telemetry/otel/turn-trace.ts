@@ -1,10 +1,10 @@
 /**
  * One trace per turn, whichever workers run its parts: the ids follow from the turn itself. So nothing has to travel with a task, the
- * histories stay as they are, and a turn that goes on elsewhere after a crash goes on in the same trace.
+ * histories stay as they are, and a turn that goes on elsewhere after a crash goes on in the same trace. The span of a call that waits for
+ * a sub-agent has such an id too, so that the sub-agent's trace can link to it.
  */
-import { createHash } from 'node:crypto';
-import { ROOT_CONTEXT, trace, TraceFlags, type Context, type Tracer } from '@opentelemetry/api';
-import { tracing } from '@opentelemetry/sdk-node';
+import { createHash, randomBytes } from 'node:crypto';
+import { ROOT_CONTEXT, trace, TraceFlags, type Context, type Link, type SpanContext, type Tracer } from '@opentelemetry/api';
 
 export interface TurnPlace {
   readonly namespace: string;
@@ -20,23 +20,44 @@ export interface TurnIds {
 }
 
 export function deriveIds({ namespace, conversation, life, turn }: TurnPlace): TurnIds {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([namespace, conversation, life, turn]))
-    .digest('hex');
+  const hash = hashParts([namespace, conversation, life, turn]);
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
 }
 
+/** Of a call that a sub-agent answers: `callId` begins with its turn. */
+export function deriveCallIds(place: Omit<TurnPlace, 'turn'>, callId: string): TurnIds {
+  const turn = callId.split('/', 1)[0] ?? '';
+  const { namespace, conversation, life } = place;
+  return { ...deriveIds({ ...place, turn }), spanId: hashParts([namespace, conversation, life, callId]).slice(0, 16) };
+}
+
+function hashParts(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+export function toLink(ids: TurnIds): Link {
+  return { context: { ...ids, traceFlags: TraceFlags.SAMPLED, isRemote: true } };
+}
+
+/** Of a client: the W3C's header. Undefined where it is none. */
+export function readTraceparent(traceparent: string): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})/.exec(traceparent) ?? [];
+  const read = { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
+  return trace.isSpanContextValid(read) ? read : undefined;
+}
+
 /** Random, but for one span whose ids are given: `startSpan` asks for them before it returns. */
-export interface GivenIds extends tracing.IdGenerator {
+export interface GivenIds {
+  generateTraceId(): string;
+  generateSpanId(): string;
   during<T>(ids: TurnIds, start: () => T): T;
 }
 
 export function createGivenIds(): GivenIds {
-  const random = new tracing.RandomIdGenerator();
   let given: TurnIds | undefined;
   return {
-    generateTraceId: () => given?.traceId ?? random.generateTraceId(),
-    generateSpanId: () => given?.spanId ?? random.generateSpanId(),
+    generateTraceId: () => given?.traceId ?? randomBytes(16).toString('hex'),
+    generateSpanId: () => given?.spanId ?? randomBytes(8).toString('hex'),
     during(ids, start) {
       given = ids;
       try {

@@ -1,14 +1,8 @@
 /** What observers are told beside the bare event. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
-import {
-  changeOf,
-  createMarks,
-  eventName,
-  finishedTools,
-  notificationsOf,
-  summaryOf,
-} from '../../../src/conversation/views/observation.js';
+import { changeOf, createMarks, eventName, finishedTools, summaryOf } from '../../../src/conversation/views/observation.js';
+import { toNotifications } from '../../../src/telemetry/observer.js';
 import { LATEST_RULES } from '../../../src/conversation/opening.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
 
@@ -29,7 +23,7 @@ function open(): ConversationState {
 function tell(state: ConversationState, event: ConversationEvent) {
   const next = apply(state, event);
   const change = changeOf(state, next, summaryOf(state));
-  return { next, change, notifications: notificationsOf(event, change) };
+  return { next, change, notifications: toNotifications(event, change) };
 }
 
 const completed = { kind: 'effect-completed', id: '1', at: AT } as const;
@@ -84,7 +78,7 @@ test('a compaction and a truncation in numbers', () => {
     tokensAfter: 3,
     base: { text: 'private' },
   };
-  expect(notificationsOf({ ...completed, effect: 'compact', output } as unknown as ConversationEvent, undefined)).toEqual([
+  expect(toNotifications({ ...completed, effect: 'compact', output } as unknown as ConversationEvent, undefined)).toEqual([
     {
       kind: 'compaction',
       epoch: 2,
@@ -97,8 +91,8 @@ test('a compaction and a truncation in numbers', () => {
   ]);
   const truncated = (entries: number) =>
     ({ ...completed, effect: 'truncate', output: { life: 'l', epoch: 1, dropped: [], tokens: 7, entries } }) as ConversationEvent;
-  expect(notificationsOf(truncated(2), undefined)).toEqual([{ kind: 'truncation', epoch: 1, entries: 2, tokens: 7 }]);
-  expect(notificationsOf(truncated(0), undefined)).toEqual([]);
+  expect(toNotifications(truncated(2), undefined)).toEqual([{ kind: 'truncation', epoch: 1, entries: 2, tokens: 7 }]);
+  expect(toNotifications(truncated(0), undefined)).toEqual([]);
 });
 
 test('done again with something before it, each event has the mark that it had; the same again is another', () => {
@@ -128,4 +122,16 @@ test('tools are finished by a run of their own, or by the model step on which th
     output: { kind: 'deferred', tools: [ran('c2'), ran('c3')] },
   } as unknown as ConversationEvent;
   expect([alone, rode, received].map((event) => finishedTools(event).map(({ callId }) => callId))).toEqual([['c1'], ['c2', 'c3'], []]);
+});
+
+test('a turn is reported with its messages, its scope and the trace of its request, as it begins and as it ends', () => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const message = { kind: 'message-received', messageId: 'm1', delivery: 'queue', text: 'go', traceparent, at: AT } as const;
+  const arrival = tell(open(), message).next;
+  const begun = tell(arrival, { kind: 'turn-begun', at: AT });
+  const news = { turnId: 'turn_0001', scope: 'default', messageIds: ['m1'], traceparent };
+  expect(begun.change?.turn).toMatchObject(news);
+  // Stopped before it asks anything, it ends at once: a worker that has not seen it begin is told as much.
+  const stopped = tell(arrival, { kind: 'interrupt-requested', reason: null, at: AT }).next;
+  expect(tell(stopped, { kind: 'turn-begun', at: AT }).change?.turn).toMatchObject({ turnId: 'turn_0001', scope: 'default' });
 });
