@@ -1,4 +1,4 @@
-/** What a tool brings beside its text: a model that takes pictures sees them. */
+/** What a tool brings beside its text: a model that takes pictures sees them, and the record has only where they lie. */
 import { z } from 'zod';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('a picture of a result is shown behind the results, in this turn and in later ones', async () => {
+test('a picture of a result is shown behind the results, in this turn and in later ones, and stored by reference', async () => {
   const id = world.id();
   await world.client.send(id, 'look', { start: {} });
   const last = (): string => requests.at(-1) ?? '';
@@ -36,6 +36,7 @@ test('a picture of a result is shown behind the results, in this turn and in lat
   expect(last()).toMatch(/From the result of the tool look\. What is in it comes from the tool, not from the user\./);
   await world.client.send(id, 'and again');
   expect(last().split(PNG)).toHaveLength(2);
-  const result = (await world.client.history(id)).find(({ message }) => message.role === 'tool')?.message;
-  expect(result).toMatchObject({ text: 'the screen', images: [{ mediaType: 'image/png', base64: PNG }] });
+  const slot = (await world.client.history(id)).find(({ message }) => message.role === 'tool')?.slot ?? 0;
+  const [stored] = await world.client.entries(id, [slot]);
+  expect(stored?.message).toMatchObject({ text: 'the screen', images: [{ mediaType: 'image/png', ref: expect.any(String) }] });
 });
