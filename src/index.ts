@@ -47,6 +47,7 @@ export type {
   Entry,
   JsonObject,
   JsonValue,
+  Media,
   MediaSource,
   MessageContent,
   ModelStop,
