@@ -48,6 +48,7 @@ export type {
   Entry,
   JsonObject,
   JsonValue,
+  Media,
   MediaSource,
   MessageContent,
   ModelStop,

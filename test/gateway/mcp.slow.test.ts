@@ -3,6 +3,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { '
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { Authenticate } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
+import { createMcpServer } from '../../src/gateway/mcp/server.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, gate, text, type Gate } from '../support/provider-apis/reply.js';
 import { waitFor } from '../support/wait-for.js';
@@ -52,6 +53,20 @@ async function connect(token: string): Promise<Client> {
   return client;
 }
 
+/** As `perdura mcp` serves it: one server for all of a client's requests. */
+async function overPipe(capabilities: object) {
+  const [{ Client: TheClient }, { InMemoryTransport }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/inMemory.js'),
+  ]);
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  const pair = await createMcpServer(world.client, '1');
+  await pair.connect(ours);
+  const client = new TheClient({ name: 'test', version: '1' }, { capabilities });
+  await client.connect(theirs);
+  return { client, pair };
+}
+
 async function call(client: Client, name: string, given: Record<string, unknown>): Promise<string> {
   const { content, isError } = await client.callTool({ name, arguments: given });
   const words = (content as { text: string }[]).map((part) => part.text).join('\n');
@@ -87,6 +102,81 @@ test('a call that waits for a person is listed with its arguments, and allowed b
   expect(JSON.parse(await call(client, 'decide_approval', { ...decided, hash }))).toMatchObject({ callId, decision: 'approve' });
   expect(await world.client.turn(id, 'turn_0001')).toMatchObject({ text: 'You said: write', toolCalls: 1 });
 });
+
+test('a message whose turn waits for a person says so at once, with what is to be decided, and is gone on with', async () => {
+  const client = await connect(ADMIN);
+  const id = world.id();
+  await world.client.start(id);
+  const message = { conversation: id, text: 'write', message_id: 'm1', wait_seconds: 3_000 };
+  const { structuredContent } = await client.callTool({ name: 'send_message', arguments: message });
+  expect(structuredContent).toMatchObject({
+    state: 'waiting',
+    waits_for: expect.stringContaining(`${id} waits for a permission for write_file (turn_0001/c1)`),
+    approvals: [{ kind: 'approval', tool: 'write_file', call_id: 'turn_0001/c1', arguments: { path: 'note.txt', content: 'hi' } }],
+  });
+  const [{ call_id, hash }] = (structuredContent as { approvals: [{ call_id: string; hash: string }] }).approvals;
+  await call(client, 'decide_approval', { conversation: id, call_id, hash, decision: 'deny' });
+  const last = JSON.parse(await call(client, 'send_message', message)) as object;
+  expect(last).toMatchObject({ answer: 'You said: write', stopReason: 'end' });
+  expect(last).not.toHaveProperty('approvals');
+});
+
+test.each([
+  ['approve', true],
+  ['deny', false],
+])('a client with elicitation asks its person, who decides: %s', async (decision, isDone) => {
+  const { client, pair } = await overPipe({ elicitation: {} });
+  const asked: string[] = [];
+  const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+    asked.push(params.message);
+    return { action: 'accept', content: { decision } };
+  });
+  const id = world.id();
+  await world.client.start(id);
+  const answer = JSON.parse(await call(client, 'send_message', { conversation: id, text: 'write' })) as object;
+  expect(answer).toMatchObject({ answer: 'You said: write', toolCalls: 1 });
+  expect(asked).toEqual([expect.stringMatching(/^The agent wants to call write_file .*\n\{\n {2}"path": "note.txt"/)]);
+  expect(JSON.stringify(await world.client.history(id)).includes('did not allow')).toBe(!isDone);
+  await pair.close();
+});
+
+test('a person who does not decide leaves it waiting, and the answer says so', async () => {
+  const { client, pair } = await overPipe({ elicitation: {} });
+  const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'cancel' }));
+  const id = world.id();
+  await world.client.start(id);
+  expect(JSON.parse(await call(client, 'send_message', { conversation: id, text: 'write' }))).toMatchObject({ state: 'waiting' });
+  await pair.close();
+});
+
+test('each tool has a schema of its answer, and its answer is of it', async () => {
+  const client = await connect(ADMIN);
+  const { tools } = await client.listTools();
+  for (const { name, outputSchema } of tools) expect({ name, type: outputSchema?.type }).toEqual({ name, type: 'object' });
+  const { conversation } = JSON.parse(await call(client, 'start_conversation', { message: 'hello' })) as { conversation: string };
+  // The library's client checks what is structured against the schema that it has listed.
+  for (const [name, given] of [
+    ['get_status', { conversation }],
+    ['get_history', { conversation }],
+    ['list_conversations', {}],
+    ['list_approvals', {}],
+    ['interrupt_conversation', { conversation }],
+    ['read_memory', { scope: 'default' }],
+    ['search_memory', { scope: 'default', question: 'hello' }],
+  ] as const) {
+    expect((await client.callTool({ name, arguments: given })).structuredContent).toBeDefined();
+  }
+});
+
+test.each(['conversation://nobody', 'conversation://../x', 'memory://default/OTHER.md', 'file:///etc/passwd', 'nonsense'])(
+  'a resource that there is not has the code of the protocol: %s',
+  async (uri) => {
+    const client = await connect(ADMIN);
+    await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_002, data: { uri } });
+  },
+);
 
 test('memory is read and searched by an operator, and not offered to others', async () => {
   const client = await connect(ADMIN);

@@ -1,0 +1,207 @@
+/**
+ * A message of an MCP client, and what comes of it within the time that the client waits: the answer, a word that the turn goes on, or what a
+ * person has to decide first. A client that has elicitation is asked for that meanwhile.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
+import type { Pending, PerduraClient } from '../../client.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
+import { orUndefinedOnAbort, timeoutSignal } from '../../platform/promises.js';
+import type { MediaSource } from '../../records/message.js';
+import { isoTime } from '../../records/time.js';
+import { truncate } from '../../records/text.js';
+import { refuseWhileClientRuns } from '../core/answer-calls.js';
+import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
+import { describeClientWait } from '../core/client-calls.js';
+
+const PROGRESS_MS = 5_000;
+/** Between looks at what waits: soon at first, since most calls that ask are a turn's first. */
+const FIRST_LOOK_MS = 250;
+const MOST_BETWEEN_MS = 2_000;
+const SHOWN_ARGUMENTS = 4_000;
+
+export const answerShape = z.looseObject({
+  conversation: z.string(),
+  message_id: z.string().optional(),
+  answer: z.string().optional().describe('absent while there is none yet'),
+  state: z.enum(['running', 'waiting']).optional().describe('absent once the turn has ended'),
+  waits_for: z.string().optional().describe('what has to happen first, and how'),
+  approvals: z.array(z.looseObject({ kind: z.string(), tool: z.string(), call_id: z.string(), hash: z.string() })).optional(),
+});
+
+interface Sending {
+  readonly id: string;
+  readonly text: string;
+  /** The content of each one decides its type. */
+  readonly documents: readonly MediaSource[];
+  readonly messageId: string;
+  readonly waitSeconds: number;
+}
+
+/** The parts of a call by which a tool's handler reports that it is still there. */
+interface Calling {
+  readonly signal: AbortSignal;
+  readonly _meta?: { readonly progressToken?: string | number };
+  readonly sendNotification: (notification: {
+    method: 'notifications/progress';
+    params: { progressToken: string | number; progress: number; message: string };
+  }) => Promise<void>;
+}
+
+/** Refused before a conversation is begun for them. */
+export async function knownFiles(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
+  const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
+  await checkAttachments(client, { text: '', documents });
+  return documents;
+}
+
+export async function send(client: PerduraClient, sending: Sending, calling: Calling, { server }: McpServer): Promise<object> {
+  const { id, text, documents, messageId, waitSeconds } = sending;
+  const about = { conversation: id, message_id: messageId };
+  const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
+  await refuseWhileClientRuns({ client }, id, messageId);
+  const stopProgress = reportProgress(calling);
+  const left = new AbortController();
+  const signal = AbortSignal.any([calling.signal, patience, left.signal]);
+  try {
+    const message = await withAttachments(client, id, { id: messageId, text, ...(documents.length > 0 && { documents }) });
+    if (waitSeconds === 0) await client.message(id, message);
+    else {
+      const answered = client.send(id, message, { signal });
+      answered.catch(() => undefined);
+      const asked = new Set<string>();
+      for (;;) {
+        const first = await Promise.race([answered, whatWaits(client, id, asked, signal)]);
+        if (first === undefined) return answerOf(about, await answered);
+        if (!Array.isArray(first)) return answerOf(about, first as TurnResult);
+        const waiting = first as readonly Pending[];
+        for (const { callId, hash } of waiting) asked.add(callId + hash);
+        const isDecided = await Promise.race([
+          elicit(client, server, id, waiting, signal),
+          answered.then(
+            () => true,
+            () => true,
+          ),
+        ]);
+        if (!isDecided) return { ...about, state: 'waiting', ...describeWaiting(id, waiting) };
+      }
+    }
+  } catch (error) {
+    if (!patience.aborted) throw error;
+  } finally {
+    left.abort();
+    stopProgress();
+  }
+  const waiting = describeClientWait(id, await client.approvals(id).catch(() => []));
+  return { ...about, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
+}
+
+function answerOf(about: object, { text: answer, ...result }: TurnResult): object {
+  return { ...about, answer, ...result };
+}
+
+/** What waits for a person and was not `asked` about; undefined when the signal aborts. */
+async function whatWaits(
+  client: PerduraClient,
+  id: string,
+  asked: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<readonly Pending[] | undefined> {
+  for (let ms = FIRST_LOOK_MS; ; ms = Math.min(MOST_BETWEEN_MS, ms * 2)) {
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return undefined;
+    const { pendingApprovals } = await client.status(id).catch(() => ({ pendingApprovals: 0 }));
+    if (pendingApprovals === 0) continue;
+    const waiting = await client.approvals(id).catch((): Pending[] => []);
+    const fresh = waiting.filter(({ kind, callId, hash }) => kind !== 'client-tool' && !asked.has(callId + hash));
+    if (fresh.length > 0) return fresh;
+  }
+}
+
+/**
+ * Asks the client's person, one after the other; true when all was decided. A client without elicitation is not asked, and none that has
+ * begun no session: over HTTP each request stands alone, and an answer would reach another server.
+ */
+async function elicit(
+  client: PerduraClient,
+  server: McpServer['server'],
+  id: string,
+  waiting: readonly Pending[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (server.getClientCapabilities()?.elicitation === undefined) return false;
+  for (const approval of waiting) {
+    const { callId, hash, kind, conversation } = approval;
+    const answer = await orUndefinedOnAbort(
+      signal,
+      server.elicitInput({ message: describeOne(approval), requestedSchema: kind === 'question' ? QUESTION : APPROVAL }, { signal }),
+    ).catch(() => undefined);
+    if (answer?.action !== 'accept') return false;
+    const { decision = 'approve', note } = answer.content ?? {};
+    await client.decide(id, {
+      callId,
+      hash,
+      decision: decision === 'approve' ? 'approve' : 'deny',
+      ...(typeof note === 'string' && note !== '' && { note }),
+      ...(conversation !== id && { conversation }),
+    });
+  }
+  return true;
+}
+
+const APPROVAL = {
+  type: 'object' as const,
+  properties: {
+    decision: { type: 'string' as const, title: 'Decision', enum: ['approve', 'deny'] },
+    note: { type: 'string' as const, title: 'Note', description: 'for the agent to read' },
+  },
+  required: ['decision'],
+};
+const QUESTION = {
+  type: 'object' as const,
+  properties: { note: { type: 'string' as const, title: 'Answer' } },
+  required: ['note'],
+};
+
+function describeOne({ kind, tool, target, arguments: given, why }: Pending): string {
+  if (kind === 'question') return target;
+  const shown = given === undefined ? '' : `\n${truncate(JSON.stringify(given, null, 2), SHOWN_ARGUMENTS)}`;
+  return `The agent wants to call ${tool}${target === '' ? '' : ` (${target})`}.${why === undefined ? '' : ` ${why}`}${shown}`;
+}
+
+function describeWaiting(id: string, waiting: readonly Pending[]): { readonly waits_for: string; readonly approvals: readonly object[] } {
+  const calls = waiting.map(({ kind, tool, callId }) =>
+    kind === 'question' ? `an answer to ${callId}` : `a permission for ${tool} (${callId})`,
+  );
+  return {
+    waits_for:
+      `${id} waits for ${calls.join(', ')}, which a person gives who has seen what is asked: decide_approval with its call_id and hash says ` +
+      'so. Then send_message with the same text and message_id goes on waiting.',
+    approvals: waiting.map(({ kind, tool, target, callId, hash, arguments: given, why, expiresAt, conversation }) => ({
+      kind,
+      tool,
+      call_id: callId,
+      hash,
+      ...(kind === 'question' ? { question: target } : { target, arguments: given }),
+      ...(why !== undefined && { why }),
+      ...(conversation !== id && { sub_agent: conversation }),
+      expires_at: isoTime(expiresAt),
+    })),
+  };
+}
+
+/** Clients give a call up that is silent. */
+function reportProgress({ _meta, sendNotification }: Calling): () => void {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  let progress = 0;
+  const timer = setInterval(() => {
+    progress += 1;
+    sendNotification({
+      method: 'notifications/progress',
+      params: { progressToken, progress, message: 'the agent is working' },
+    }).catch(() => undefined);
+  }, PROGRESS_MS);
+  return () => clearInterval(timer);
+}
