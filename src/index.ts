@@ -43,6 +43,7 @@ export type {
   Body,
   BodyRef,
   ClientTool,
+  Stop,
   ConversationMessage,
   Entry,
   JsonObject,

@@ -19,7 +19,8 @@ const PREFIX = 'client__';
 export function scriptedReply(request: ApiRequest): Reply {
   const said = lastWords(request);
   const results = latestResults(request);
-  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any') return callTools(...forced(request, said, results.length > 0));
+  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any')
+    return callTools(...forced(request, said, results.length > 0));
   const calls = results.length > 0 ? [] : callsIn(said);
   if (calls.length > 0) return callTools(...calls);
   const words = /^say (.*)$/m.exec(said)?.[1];
@@ -65,7 +66,10 @@ function sample(schema: unknown, root: unknown): unknown {
   if (!isRecord(schema)) return 'anything';
   const { $ref, enum: values, const: only, anyOf, allOf, type, properties = {}, items } = schema as Record<string, unknown>;
   if (typeof $ref === 'string') {
-    const found = $ref.split('/').slice(1).reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : undefined), root);
+    const found = $ref
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : undefined), root);
     return sample(found, root);
   }
   if (only !== undefined) return only;
