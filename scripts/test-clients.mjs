@@ -80,7 +80,7 @@ function withTable(text, all) {
     '| tried | with | passed |',
     '| --- | --- | --- |',
     ...rows,
-    ...(reasons.length > 0 ? ['', 'Scenarios of the conformance suite that do not apply:', '', ...reasons] : []),
+    ...(reasons.length > 0 ? ['', 'What does not apply, or cannot be:', '', ...reasons] : []),
   ];
   return `${text.slice(0, begin + MARKS[0].length)}\n\n${lines.join('\n')}\n\n${text.slice(end)}`;
 }

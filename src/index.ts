@@ -44,6 +44,7 @@ export type {
   Body,
   BodyRef,
   ClientTool,
+  Stop,
   ConversationMessage,
   Entry,
   JsonObject,

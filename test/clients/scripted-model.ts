@@ -28,7 +28,8 @@ const ENDINGS: Readonly<Record<string, Partial<Reply>>> = {
 export function scriptedReply(request: ApiRequest): Reply {
   const said = lastWords(request);
   const results = latestResults(request);
-  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any') return callTools(...forced(request, said, results.length > 0));
+  if (isRecord(request['tool_choice']) && request['tool_choice']['type'] === 'any')
+    return callTools(...forced(request, said, results.length > 0));
   const calls = results.length > 0 ? [] : callsIn(said);
   if (calls.length > 0) return callTools(...calls);
   const [, how = '', words] = /^(say|cut|refuse|slow) (.*)$/m.exec(said) ?? [];

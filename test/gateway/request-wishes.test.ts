@@ -30,7 +30,7 @@ beforeEach(() => {
 
 interface Answered {
   readonly status: number;
-  // Bodies of three protocols.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- bodies of three protocols
   readonly body: any;
 }
 

@@ -185,6 +185,11 @@ export function describeProvider(subject: Subject): void {
       expect(api.problems).toEqual([]);
     });
 
+    test('may be wished with one call and with stop texts: what a provider is told of it, it takes', async () => {
+      await ask(text('Hi'), {}, { oneCall: true, stopAt: ['STOP'] });
+      expect([sent(0).includes('"STOP"'), api.problems]).toEqual([subject.provider !== 'openai-responses', []]);
+    });
+
     test('shows what it took, what was cached counted in', async () => {
       const usage = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
       const { usage: counted } = await ask({ text: 'Hi', thinking, usage });

@@ -78,7 +78,7 @@ const clientToolsSchema = v.pipe(
 
 const stopSchema = part({
   at: v.optional(list(shortText(LIMITS.stopLength), LIMITS.stops)),
-  tokens: v.optional(count(LIMITS.tokens)),
+  tokens: v.optional(count(LIMITS.tokens, 1)),
 });
 
 export const readClientTools = reader(clientToolsSchema, 'message.tools');

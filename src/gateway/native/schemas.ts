@@ -66,6 +66,8 @@ export const start = z
   })
   .openapi('Start');
 
+const toolFlags = { mustCall: z.literal(true).optional(), single: z.literal(true).optional() };
+
 export const message = z
   .strictObject({
     id: z.string().min(1).max(128).optional().openapi({ description: 'the same id twice is one message; `Idempotency-Key` says it too' }),
@@ -83,14 +85,21 @@ export const message = z
     output: object.optional().openapi({ description: 'JSON Schema of the object that the answer must be' }),
     context: object.optional().openapi({ description: 'values that tools see and the model never does' }),
     tools: z
-      .array(
-        z.strictObject({ name: z.string(), description: z.string().optional(), inputSchema: object, mustCall: z.literal(true).optional() }),
-      )
+      .array(z.strictObject({ name: z.string(), description: z.string().optional(), inputSchema: object, ...toolFlags }))
       .max(LIMITS.tools)
       .optional()
       .openapi({
         description:
-          'tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall`',
+          'tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall`, and an answer has one call at most of those with `single`',
+      }),
+    stop: z
+      .strictObject({
+        at: z.array(z.string().min(1).max(LIMITS.stopLength)).max(LIMITS.stops).optional(),
+        tokens: z.int().min(1).max(LIMITS.tokens).optional(),
+      })
+      .optional()
+      .openapi({
+        description: 'where each answer of the turn’s model ends at the latest: before one of these texts, after so many tokens',
       }),
     start: start.optional(),
   })

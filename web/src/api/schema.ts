@@ -4407,8 +4407,13 @@ export interface components {
             /** @description data for the model, shown to it after the text */
             payload?: unknown;
             start?: components["schemas"]["Start"];
+            /** @description where each answer of the turn’s model ends at the latest: before one of these texts, after so many tokens */
+            stop?: {
+                at?: string[];
+                tokens?: number;
+            };
             text: string;
-            /** @description tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall` */
+            /** @description tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall`, and an answer has one call at most of those with `single` */
             tools?: {
                 description?: string;
                 inputSchema: {
@@ -4417,6 +4422,8 @@ export interface components {
                 /** @enum {boolean} */
                 mustCall?: true;
                 name: string;
+                /** @enum {boolean} */
+                single?: true;
             }[];
             video?: ({
                 mediaType: string;
