@@ -118,6 +118,9 @@ export function toClientError(error: unknown, attempt: string): ClientError {
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_SIGNALS}`, options);
   if (code === GRPC.resourceExhausted && messageWithCause(error).includes('in-flight updates'))
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_UPDATES}`, options);
+  if (code === GRPC.resourceExhausted) {
+    return new ClientError('unreachable', `${attempt}: Temporal takes no more of such calls now (${messageWithCause(error)})`, options);
+  }
   if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageWithCause(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError(

@@ -14,7 +14,7 @@ import { currentLine, groupTurns } from '../memory/prefix.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { withRetries, type AskWorker } from './temporal/patience.js';
+import type { AskWorker } from './temporal/patience.js';
 
 /** A conversation that has begun with turns of another one. */
 export interface Begun extends Opened {
@@ -87,9 +87,10 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw toClientError(error, attempt);
       throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
     }
-    const opened = await withRetries({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
-      (error: unknown) => explainRefusal(handleOf(id), error),
-    );
+    const without = 'it is started, and has its turns once one does; nothing else was sent';
+    const opened = await askWorker({ id, attempt, without }, () =>
+      handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' }),
+    ).catch((error: unknown) => explainRefusal(handleOf(id), error));
     if (opened === null) throw new ClientError('failed', `${attempt}: its worker is of an earlier version and began it with nothing`);
     return { id, ...opened };
   };

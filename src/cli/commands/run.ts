@@ -84,7 +84,7 @@ export const RUN: readonly CommandRow[] = [
 Without PERDURA_AUTH one token opens, with all rights. With it (docs/reference/protocols.md) those in its file do, and users of
 its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN is set.`,
     async run(frame, wanted: ServeWanted): Promise<number> {
-      const session = await frame.open({ needsWorker: true });
+      const session = await frame.open({ needsWorker: true, serves: true });
       const { announceGateway, startGateway } = await import('../gateway/serve.js');
       const gateway = await startGateway(session, wanted);
       let stopListening = (): void => undefined;
@@ -167,7 +167,7 @@ async function openPage(
     import('../session/connect.js'),
     import('../gateway/serve.js'),
   ]);
-  const client = await openClient(surroundings, config, output, { needsWorker: false });
+  const client = await openClient(surroundings, config, output, { needsWorker: false, serves: true });
   try {
     const temporal = await temporalConnection(config);
     const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port });
