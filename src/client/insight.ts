@@ -155,7 +155,12 @@ export function createInsight(access: InsightAccess): InsightClient {
   };
   const indexOfRunning = async (id: string): Promise<ContextIndex | undefined> => {
     const { state } = await describe(id);
-    return state === 'running' ? orUndefinedAfter(PATIENCE_MS, context(id).catch(() => undefined)) : undefined;
+    return state === 'running'
+      ? orUndefinedAfter(
+          PATIENCE_MS,
+          context(id).catch(() => undefined),
+        )
+      : undefined;
   };
   const bodyOf = async (id: string, ref: string | null): Promise<string | null> => {
     if (ref === null) return null;

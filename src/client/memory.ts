@@ -73,7 +73,10 @@ export interface MemoryAccess {
   readonly askQuery: AskQuery;
 }
 
-export function createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }: MemoryAccess, scope: string): ScopeMemory {
+export function createScopeMemory(
+  { client, namespace, taskQueue, store, recall, askWorker, askQuery }: MemoryAccess,
+  scope: string,
+): ScopeMemory {
   const isName: boolean = isScope(scope);
   if (!isName) {
     throw new ClientError(

@@ -262,7 +262,9 @@ export function createClientWith({
     ...stepping,
     ...createInsight({ namespace, store, keyOf, describe, status, context, control: stepping.control, reading, runs, replay }),
     ...createUsage({ store, namespace }),
-    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
+    ...createLineageClient({
+      ...{ client, namespace, taskQueue, store, handleOf, askWorker, unlessAway, describe, status, startOptions, checkAgent },
+    }),
     ...people,
     ...createFleet({
       ...{ service: client.workflowService, namespace, taskQueue, list, status },
@@ -342,7 +344,8 @@ export function createClientWith({
 
     status,
 
-    queue: (id): Promise<QueuedEvent[]> => askQuery({ id, attempt: `cannot read the queue of ${id}` }, () => handleOf(id).query(queueQuery)),
+    queue: (id): Promise<QueuedEvent[]> =>
+      askQuery({ id, attempt: `cannot read the queue of ${id}` }, () => handleOf(id).query(queueQuery)),
 
     describe,
 

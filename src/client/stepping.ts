@@ -81,8 +81,14 @@ export interface SteppingAccess {
   readonly askQuery: AskQuery;
 }
 
-export function createStepping({ handleOf, askWorker, askQuery, entries }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
-  const control = (id: string): Promise<ControlView> => askQuery({ id, attempt: `cannot read how ${id} is stepped` }, () => handleOf(id).query(controlQuery));
+export function createStepping({
+  handleOf,
+  askWorker,
+  askQuery,
+  entries,
+}: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
+  const control = (id: string): Promise<ControlView> =>
+    askQuery({ id, attempt: `cannot read how ${id} is stepped` }, () => handleOf(id).query(controlQuery));
 
   return {
     async setMode(id, mode) {
@@ -146,7 +152,8 @@ export function createStepping({ handleOf, askWorker, askQuery, entries }: Stepp
     },
 
     checkTokenUsage(id) {
-      const context = (): Promise<ContextIndex> => askQuery({ id, attempt: `cannot read the context of ${id}` }, () => handleOf(id).query(contextQuery));
+      const context = (): Promise<ContextIndex> =>
+        askQuery({ id, attempt: `cannot read the context of ${id}` }, () => handleOf(id).query(contextQuery));
       return readTokenUsage({ context, control, entries }, id);
     },
 

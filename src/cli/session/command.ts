@@ -116,7 +116,11 @@ async function runCommand(context: CliContext, row: CommandRow, given: never[]):
   const leave = new AbortController();
   const ends: (() => unknown)[] = [];
   let session: CommandSession | undefined;
-  const open = async ({ needsWorker = false, serves = false, whenInterrupted = 'interrupted' }: OpenOptions = {}): Promise<CommandSession> => {
+  const open = async ({
+    needsWorker = false,
+    serves = false,
+    whenInterrupted = 'interrupted',
+  }: OpenOptions = {}): Promise<CommandSession> => {
     const config = context.config();
     ends.push(onInterrupt(surroundings.signals, () => leave.abort(new CliError(whenInterrupted, EXIT.interrupted))));
     const onClosed = (): void => leave.abort(new CliError('the reader is gone', EXIT.ok));

@@ -102,13 +102,13 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const id = `msg_${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
     const head = { id, model: body.model, conversation };
     const mayPause = after !== undefined || tools.length > 0;
-    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
+    const snapshots = (gone: AbortSignal, reading = core): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause }, source.follow(reading, gone));
     if (body.stream === true) {
       const failed = (error: unknown): ServerEvent => ({ event: 'error', data: JSON.stringify(toAnthropicError(toProblem(error))) });
       return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
-    const answer = await waitForAnswer(snapshots(signal), signal);
+    const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
     refuseFailed(answer.result);
     return context.json(message(head, answer));
   });

@@ -5,6 +5,7 @@ import { CLEARED, type Conversations } from '../core/conversations.js';
 import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
+import { waitForEnd } from '../core/turn-status.js';
 import type { TurnEventAt } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -49,7 +50,7 @@ export function addTurns(app: GatewayApp): void {
       context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
       if (mode === 'enqueue') return context.json(taken, 202);
       if (taken.turn === null) return CLEARED;
-      return waited(core, { id, turn: taken.turn, wait, signal }, () => context.json(taken, 202));
+      return (await waitFor(core, { id, turn: taken.turn, wait, signal })) ?? context.json(taken, 202);
     },
   });
   add(app, {
@@ -83,8 +84,10 @@ export function addTurns(app: GatewayApp): void {
     query: z.object({ wait: seconds.default(DEFAULT_WAIT_S) }),
     answer: turnResult,
     pending: z.object({ conversation: z.string(), turn: z.string() }),
-    act: (core, { params: { id, turn }, query: { wait }, signal, context }) =>
-      waited(core, { id, turn, wait, signal }, () => context.json({ conversation: id, turn }, 202)),
+    act: async (core, { params: { id, turn }, query: { wait }, signal, context }) => {
+      const result = wait === 0 ? undefined : await waitFor(core.whileWorked, { id, turn, wait, signal });
+      return result ?? (await waitForEnd(core, { conversation: id, turn }, signal)) ?? context.json({ conversation: id, turn }, 202);
+    },
   });
   add(app, {
     method: 'get',
@@ -167,16 +170,16 @@ export function addTurns(app: GatewayApp): void {
   });
 }
 
-async function waited(
+/** Undefined where it has not ended within `wait` seconds. */
+async function waitFor(
   core: Conversations,
   { id, turn, wait, signal }: { readonly id: string; readonly turn: string; readonly wait: number; readonly signal: AbortSignal },
-  goesOn: () => Response,
-): Promise<TurnResult | Response> {
+): Promise<TurnResult | undefined> {
   const patience = timeoutSignal(wait * 1000);
   try {
     return await core.ended(id, turn, AbortSignal.any([signal, patience]));
   } catch (error) {
-    if (patience.aborted && !signal.aborted) return goesOn();
+    if (patience.aborted && !signal.aborted) return undefined;
     throw error;
   }
 }

@@ -71,7 +71,7 @@ export function addResponses(app: GatewayApp): void {
       return streamed(context, head, segment, (gone) => fromItsBeginning(core, source, gone));
     }
     if (body.background === true) return context.json(runningResponse(head, source.position > 0 ? 'queued' : 'in_progress'));
-    const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core, signal)), signal);
+    const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core.whileWorked, signal)), signal);
     return context.json(endedResponse(head, answer));
   });
 

@@ -94,8 +94,8 @@ function addChatCompletions(app: GatewayApp): void {
     const of = { id, created: Math.floor(Date.now() / 1000), model: body.model, conversation };
     context.header(CONVERSATION_HEADER, conversation);
     const mayPause = after !== undefined || (body.tools ?? []).length > 0;
-    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
+    const snapshots = (gone: AbortSignal, reading = core): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause }, source.follow(reading, gone));
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       return sendEvents(
@@ -104,7 +104,7 @@ function addChatCompletions(app: GatewayApp): void {
         (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
       );
     }
-    const answer = await waitForAnswer(snapshots(signal), signal);
+    const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
     refuseFailed(answer.result);
     return context.json(completion(of, answer));
   });
