@@ -15,6 +15,7 @@ import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
 import { collectBodies } from './core/read-body.js';
+import { createRepeatedRequests, notesInMemory, type Notes } from './core/repeated-requests.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
@@ -73,6 +74,10 @@ export interface GatewayOptions {
   readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
+  /** Where gateways of one installation note requests, so that what a client repeats is one message; absent: each knows its own. */
+  readonly requestNotes?: Notes;
+  /** A request with the body of an earlier one, within ten minutes, is that one; default: only where its client says that it repeats. */
+  readonly joinEqualRequests?: boolean;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
   readonly trustedProxies?: readonly string[];
   readonly version?: string;
@@ -119,7 +124,10 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
   const { temporalLink } = options;
   const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
+  const joinsEqual = options.joinEqualRequests === true;
+  const record = createRepeatedRequests(options.requestNotes ?? notesInMemory(), { joinsEqual, log });
   const provided = {
+    repeated: { record, joinsEqual },
     uploads,
     conversations,
     metrics,
@@ -136,6 +144,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     const began = performance.now();
     for (const [name, value] of CAREFUL) context.header(name, value);
     await next();
+    if (isWholeAnswer(context)) context.get('delivered')?.();
     const route = context.req.routePath === '/*' ? 'other' : context.req.routePath;
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);
     options.accessLog?.(redact(accessLine(context, performance.now() - began)));
@@ -238,6 +247,11 @@ export function createMetrics(): GatewayMetrics {
     },
     text: async () => (await registers[0]?.metrics()) ?? '',
   };
+}
+
+/** A stream says itself when it is over; what has failed may be asked for again. */
+function isWholeAnswer({ req, res }: GatewayContext): boolean {
+  return res.status < 400 && !req.raw.signal.aborted && res.headers.get('content-type')?.startsWith('text/event-stream') !== true;
 }
 
 /** A path may name anything: it is cut, and has no control characters, since a URL has none. */

@@ -74,6 +74,7 @@ export const RUN: readonly CommandRow[] = [
       ['--requests-per-minute <n>', 'of one token', parseCount, SERVE_DEFAULTS.requestsPerMinute],
       ['--open-per-token <n>', 'requests and streams of one token at once', parseCount, SERVE_DEFAULTS.openPerToken],
       ['--max-attachment <mib>', 'largest file of POST /v1/attachments, in MiB', parseMebibytes, SERVE_DEFAULTS.maxAttachment],
+      ['--join-equal-requests', 'a request with the same body as another of the last ten minutes is that one'],
       ['--access-log', 'a line for each request on stderr'],
     ],
     help: `Examples:

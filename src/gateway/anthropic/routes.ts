@@ -7,6 +7,7 @@ import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsuppo
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot, joinTexts, type FinalAnswer } from '../core/answer.js';
 import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './request.js';
 import { ID_PATTERN, type StopReason, type TurnResult } from '../../conversation/protocol/contract.js';
@@ -95,6 +96,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
         agent: await readAgent(context, body.model),
         supplied,
         key,
+        fresh: await idOfRequest(context),
         beside,
         signal,
       }));

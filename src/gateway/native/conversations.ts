@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import type { Listed } from '../../client.js';
-import type { GatewayApp } from '../context.js';
+import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
@@ -225,11 +226,12 @@ export function addConversations(app: GatewayApp): void {
 }
 
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */
-export function chooseMessageId(given: string | undefined, header: string | undefined): string {
+export async function chooseMessageId(context: GatewayContext, given?: string): Promise<string> {
+  const header = context.req.header('idempotency-key');
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });
   }
-  return given ?? header ?? randomUUID();
+  return given ?? header ?? (await idOfRequest(context));
 }
 
 const begun = z.object({
@@ -289,8 +291,7 @@ export function addLineage(app: GatewayApp): void {
     params: onConversation,
     body: z.strictObject({}),
     answer: answeredAgain,
-    act: ({ client }, { params: { id }, signal, context }) =>
-      client.retry(id, { messageId: chooseMessageId(undefined, context.req.header('idempotency-key')), signal }),
+    act: async ({ client }, { params: { id }, signal, context }) => client.retry(id, { messageId: await chooseMessageId(context), signal }),
   });
   add(app, {
     method: 'post',
@@ -300,8 +301,8 @@ export function addLineage(app: GatewayApp): void {
     params: onConversation,
     body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
     answer: answeredAgain,
-    act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
-      const messageId = chooseMessageId(undefined, context.req.header('idempotency-key'));
+    act: async ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
+      const messageId = await chooseMessageId(context);
       return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
     },
   });

@@ -37,7 +37,7 @@ export function addTurns(app: GatewayApp): void {
     answer: turnResult,
     pending: submitted,
     act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...fields }, signal, context }) => {
-      const sent = { ...fields, id: chooseMessageId(fields.id, context.req.header('idempotency-key')) };
+      const sent = { ...fields, id: await chooseMessageId(context, fields.id) };
       const options = { signal, ...(begin !== undefined && { start: begin }) };
       if (wantsEvents(context)) {
         return streamed(context, async function* (gone) {

@@ -1,5 +1,4 @@
 /** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { turnNumber, turnId } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
@@ -12,6 +11,7 @@ import { answerNamed, submitAfter, submitSupplied, type Beside, firstMessage, sh
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
 import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
@@ -121,7 +121,8 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
-  const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
+  const fresh = await idOfRequest(context);
+  const message = { ...beside, id: key ?? fresh, text: firstMessage(supplied) };
   const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
     const before = readResponseId(body.previous_response_id, 'previous_response_id');
@@ -136,7 +137,7 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
     return fromSubmitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
-  return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+  return submitSupplied(core, { ...asking, supplied, key, fresh, beside, signal });
 }
 
 /** After the newest turn in the same conversation, after an earlier one in a fork that begins with it. */

@@ -1,5 +1,4 @@
 /** OpenAI's API, for its clients: an agent is a model, and a conversation is what goes on behind it. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
@@ -10,6 +9,7 @@ import type { Conversations } from '../core/conversations.js';
 import { answerNamed, firstMessage, submitSupplied, type Beside } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
 import { parseArguments, content, readMessages, toolFields, readTools } from './request.js';
@@ -126,15 +126,16 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   const output = readOutput(body.response_format);
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
+  const fresh = await idOfRequest(context);
   const named = context.req.header(CONVERSATION_HEADER);
   if (named === undefined) {
     const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
-    return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+    return submitSupplied(core, { ...asking, supplied, key, fresh, beside, signal });
   }
   if (named === '' || named.length > 512) throw invalid(`${CONVERSATION_HEADER} must have 1 to 512 characters`);
   const conversation = toConversationId(named);
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
-  const id = key ?? randomUUID();
+  const id = key ?? fresh;
   await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
   const newest = firstMessage({ messages: supplied.messages.slice(-1) });
   return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
