@@ -170,6 +170,13 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     return context.json({ status: isAll ? 'ready' : 'not-ready', ...Object.fromEntries(answers) }, isAll ? 200 : 503);
   });
 
+  let described: string | undefined;
+  // For everybody, and made once: it says nothing of this installation.
+  app.get('/openapi.json', (context) => {
+    described ??= JSON.stringify(app.getOpenAPI31Document(describeApi(version, options.basePath)));
+    return context.body(described, 200, { 'content-type': 'application/json' });
+  });
+
   const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
   const createLimiter = createLimits(options.sharedCounts);
   const wrong = createLimiter('wrong', MAX_WRONG_TOKENS, 60);
@@ -203,15 +210,6 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAiSdkRoutes(app);
   addA2aRoutes(app, options);
   addAguiRoutes(app);
-  app.doc31('/openapi.json', {
-    openapi: '3.1.0',
-    info: {
-      title: 'Perdura',
-      version,
-      description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.',
-    },
-    security: [{ token: [] }],
-  });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
 
   app.notFound((context) => answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` }));
@@ -224,6 +222,16 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const based: GatewayApp = new OpenAPIHono<GatewayVariables>();
   based.mount(options.basePath, app.fetch);
   return based;
+}
+
+function describeApi(version: string, basePath = '') {
+  const description = 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.';
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Perdura', version, description, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: basePath === '' ? '/' : basePath, description: 'where this document is' }],
+    security: [{ token: [] }],
+  };
 }
 
 export function createMetrics(): GatewayMetrics {

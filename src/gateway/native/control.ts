@@ -45,6 +45,7 @@ const step = z
 
 export function addControl(app: GatewayApp): void {
   add(app, {
+    name: 'listApprovals',
     method: 'get',
     path: '/v1/conversations/{id}/approvals',
     tag,
@@ -54,6 +55,7 @@ export function addControl(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => ({ approvals: await client.approvals(id) }),
   });
   add(app, {
+    name: 'listAllApprovals',
     method: 'get',
     path: '/v1/approvals',
     tag,
@@ -67,6 +69,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }) => client.allApprovals(),
   });
   add(app, {
+    name: 'decide',
     method: 'post',
     path: '/v1/conversations/{id}/decide',
     tag,
@@ -81,6 +84,7 @@ export function addControl(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'interrupt',
     method: 'post',
     path: '/v1/conversations/{id}/interrupt',
     tag,
@@ -90,6 +94,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.interrupt(id, body.reason),
   });
   add(app, {
+    name: 'resetSession',
     method: 'post',
     path: '/v1/conversations/{id}/reset',
     tag,
@@ -103,6 +108,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.reset(id),
   });
   add(app, {
+    name: 'getContext',
     method: 'get',
     path: '/v1/conversations/{id}/context',
     tag,
@@ -112,6 +118,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.context(id),
   });
   add(app, {
+    name: 'getQueue',
     method: 'get',
     path: '/v1/conversations/{id}/queue',
     tag,
@@ -121,6 +128,7 @@ export function addControl(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => ({ queue: await client.queue(id) }),
   });
   add(app, {
+    name: 'editQueue',
     method: 'post',
     path: '/v1/conversations/{id}/queue',
     tag,
@@ -142,6 +150,7 @@ export function addControl(app: GatewayApp): void {
 function addContext(app: GatewayApp): void {
   const chunks = z.strictObject({ chunks: z.array(z.string().max(32)).max(10_000).optional() });
   add(app, {
+    name: 'compact',
     method: 'post',
     path: '/v1/conversations/{id}/compact',
     tag,
@@ -152,6 +161,7 @@ function addContext(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => (body.chunks ? client.triggerCompaction(id, body.chunks) : client.compact(id)),
   });
   add(app, {
+    name: 'undoCompaction',
     method: 'post',
     path: '/v1/conversations/{id}/compact/undo',
     tag,
@@ -161,6 +171,7 @@ function addContext(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.undoCompaction(id),
   });
   add(app, {
+    name: 'truncate',
     method: 'post',
     path: '/v1/conversations/{id}/truncate',
     tag,
@@ -175,6 +186,7 @@ function addContext(app: GatewayApp): void {
 function addStepping(app: GatewayApp): void {
   const role = 'operator';
   add(app, {
+    name: 'getControl',
     method: 'get',
     path: '/v1/conversations/{id}/control',
     tag,
@@ -185,6 +197,7 @@ function addStepping(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.control(id),
   });
   add(app, {
+    name: 'step',
     method: 'post',
     path: '/v1/conversations/{id}/step',
     tag,
@@ -197,6 +210,7 @@ function addStepping(app: GatewayApp): void {
       client.step(id, { ...(stepId !== undefined && { id: stepId }), ...(scope !== undefined && { scope }), signal }),
   });
   add(app, {
+    name: 'setBreakpoints',
     method: 'put',
     path: '/v1/conversations/{id}/breakpoints',
     tag,

@@ -9,7 +9,7 @@ import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, onConversation, start, turnId } from './schemas.js';
+import { budget, json, name, onConversation, start, turnId, whole, decimal } from './schemas.js';
 
 const tag = 'conversations';
 /** Only the latest are scanned: `before` finds older ones. */
@@ -67,23 +67,25 @@ function hasStatus({ running, state, status }: Listed, wanted: (typeof STATUSES)
 
 export function addConversations(app: GatewayApp): void {
   add(app, {
+    name: 'startConversation',
     method: 'post',
     path: '/v1/conversations',
     tag,
     summary: 'Start a conversation, or attach to the running one of that id',
-    body: z.strictObject({ ...start.shape, id: z.string().min(1).max(64).optional() }),
+    body: z.strictObject({ ...start.shape, id: name.optional() }),
     status: 201,
     answer: z.object({ id: z.string(), attached: z.boolean() }),
     act: ({ client }, { body: { id, ...options } }) => client.start(id ?? `conv-${randomUUID()}`, options),
   });
   add(app, {
+    name: 'listConversations',
     method: 'get',
     path: '/v1/conversations',
     tag,
     summary: 'Conversations, latest started first',
     description: `Filters narrow the latest ${MAX_SCANNED}; \`before\`, the \`startedAt\` of the last one, begins the next page.`,
     query: z.object({
-      limit: z.coerce.number().int().min(1).max(500).default(50),
+      limit: whole(1, 500).default(50).openapi({ default: 50 }),
       running: z.enum(['true', 'false']).optional(),
       before: z.iso
         .datetime({ offset: true })
@@ -93,7 +95,7 @@ export function addConversations(app: GatewayApp): void {
       agent: z.string().max(64).optional(),
       ofTenant: z.string().max(64).optional().openapi({ description: 'for who sees all tenants; `tenant` asks in the place of one' }),
       status: z.enum(STATUSES).optional(),
-      costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
+      costUsd: decimal(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
       text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),
       current: z.enum(['true', 'false']).default('false').openapi({
         description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
@@ -117,6 +119,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'getConversation',
     method: 'get',
     path: '/v1/conversations/{id}',
     tag,
@@ -129,6 +132,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'getStatus',
     method: 'get',
     path: '/v1/conversations/{id}/status',
     tag,
@@ -138,6 +142,7 @@ export function addConversations(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.status(id),
   });
   add(app, {
+    name: 'updateConversation',
     method: 'patch',
     path: '/v1/conversations/{id}',
     tag,
@@ -159,6 +164,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'closeConversation',
     method: 'post',
     path: '/v1/conversations/{id}/close',
     tag,
@@ -173,6 +179,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'deleteConversation',
     method: 'delete',
     path: '/v1/conversations/{id}',
     tag,
@@ -189,6 +196,7 @@ export function addConversations(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => client.deleteConversation(id),
   });
   add(app, {
+    name: 'listAgents',
     method: 'get',
     path: '/v1/agents',
     tag,
@@ -197,6 +205,7 @@ export function addConversations(app: GatewayApp): void {
     act: async (_core, { context }) => ({ agents: await context.get('agents')() }),
   });
   add(app, {
+    name: 'getUsage',
     method: 'get',
     path: '/v1/usage',
     tag,
@@ -210,6 +219,7 @@ export function addConversations(app: GatewayApp): void {
     act: ({ client }, { query: { by, since } }) => client.usage({ by, ...(since !== undefined && { since: new Date(since) }) }),
   });
   add(app, {
+    name: 'dispatchEvent',
     method: 'post',
     path: '/v1/conversations/{id}/dispatch',
     tag,
@@ -246,6 +256,7 @@ const named = start.pick({ title: true, agent: true, scope: true }).extend({ bud
 
 export function addLineage(app: GatewayApp): void {
   add(app, {
+    name: 'forkConversation',
     method: 'post',
     path: '/v1/conversations/{id}/fork',
     tag: 'lives',
@@ -257,6 +268,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.fork(id, body),
   });
   add(app, {
+    name: 'resumeConversation',
     method: 'post',
     path: '/v1/conversations/{id}/resume',
     tag: 'lives',
@@ -267,6 +279,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.resume(id, body),
   });
   add(app, {
+    name: 'rewindConversation',
     method: 'post',
     path: '/v1/conversations/{id}/rewind',
     tag: 'lives',
@@ -284,6 +297,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body: { to } }) => client.rewind(id, to),
   });
   add(app, {
+    name: 'retryTurn',
     method: 'post',
     path: '/v1/conversations/{id}/retry',
     tag: 'lives',
@@ -294,6 +308,7 @@ export function addLineage(app: GatewayApp): void {
     act: async ({ client }, { params: { id }, signal, context }) => client.retry(id, { messageId: await chooseMessageId(context), signal }),
   });
   add(app, {
+    name: 'editTurn',
     method: 'post',
     path: '/v1/conversations/{id}/edit',
     tag: 'lives',
@@ -307,6 +322,7 @@ export function addLineage(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'listBranches',
     method: 'get',
     path: '/v1/conversations/{id}/branches',
     tag: 'lives',
