@@ -86,7 +86,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       await client.workflow.start(WORKFLOW_TYPE, { ...startOptions(id, start), args: [start] });
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw toClientError(error, attempt);
-      throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
+      throw new ClientError('conflict', `${attempt}: a conversation of that id is running; choose another id`);
     }
     const without = 'it is started, and has its turns once one does; nothing else was sent';
     const opened = await askWorker({ id, attempt, without }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
@@ -222,7 +222,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       const known = await unlessAway({ id, attempt, queue: taskQueue, without: 'nothing was begun' }, () => findLife(id, latestLifeOnly));
       if (known.isRunning) {
         throw new ClientError(
-          'invalid',
+          'conflict',
           `conversation ${id} is running: talk to it with \`perdura send ${id} …\` or \`perdura chat -r ${id}\``,
         );
       }
@@ -261,7 +261,7 @@ async function refuseRunningTurn(status: LineageAccess['status'], id: string, at
   const { phase, turn } = await status(id);
   if (phase === 'idle' || phase === 'closing' || turn !== Number(at.slice('turn_'.length))) return;
   throw new ClientError(
-    'invalid',
+    'conflict',
     `cannot fork ${id} at ${at}: this turn is still running; wait for its end, or stop it with \`perdura stop ${id}\``,
   );
 }

@@ -111,6 +111,7 @@ const CAREFUL = [
   ['cache-control', 'no-store'],
 ] as const;
 export const MAX_HEADERS = 100;
+const UNSERVED = new Set(['TRACE', 'TRACK', 'CONNECT']);
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS]);
@@ -161,6 +162,12 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])] }));
   app.use(openNothingForHead);
+  // What browsers and proxies must not be answered: it would show a request to who has not sent it, or open a tunnel.
+  app.use(async (context, next) => {
+    if (!UNSERVED.has(context.req.method)) return next();
+    context.header('allow', methodsOf(app, context.req.path).join(', '));
+    throw new GatewayError({ status: 405, type: 'not-allowed', message: `${context.req.method} is not served` });
+  });
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -212,7 +219,13 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
 
-  app.notFound((context) => answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` }));
+  app.notFound((context) => {
+    const allowed = methodsOf(app, context.req.path);
+    if (allowed.length === 0) return answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` });
+    context.header('allow', allowed.join(', '));
+    const message = `${context.req.path} has ${allowed.join(', ')}, and not ${context.req.method}`;
+    return answerProblem(context, { status: 405, type: 'not-allowed', message });
+  });
   app.onError((error, context) => {
     const problem = toProblem(error);
     if (problem.status === 500) log(`${context.req.method} ${context.req.path} failed: ${error.stack ?? error.message}`);
@@ -260,6 +273,14 @@ export function createMetrics(): GatewayMetrics {
 /** A stream says itself when it is over; what has failed may be asked for again. */
 function isWholeAnswer({ req, res }: GatewayContext): boolean {
   return res.status < 400 && !req.raw.signal.aborted && res.headers.get('content-type')?.startsWith('text/event-stream') !== true;
+}
+
+/** Of the routes at that path; none where there is no such path. */
+function methodsOf(app: GatewayApp, path: string): readonly string[] {
+  const at = app.routes.filter(
+    ({ method, path: pattern }) => method !== 'ALL' && new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path),
+  );
+  return [...new Set(at.map(({ method }) => method))];
 }
 
 /** A path may name anything: it is cut, and has no control characters, since a URL has none. */

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { checkEdits, type GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
-import { decision, onConversation } from './schemas.js';
+import { chunkId, decision, onConversation } from './schemas.js';
 
 const tag = 'control';
 const queued = z.string().regex(/^qevt_\d{1,15}$/);
@@ -148,7 +148,7 @@ export function addControl(app: GatewayApp): void {
 }
 
 function addContext(app: GatewayApp): void {
-  const chunks = z.strictObject({ chunks: z.array(z.string().max(32)).max(10_000).optional() });
+  const chunks = z.strictObject({ chunks: z.array(chunkId).min(1).max(1_000).optional() });
   add(app, {
     name: 'compact',
     method: 'post',
@@ -204,7 +204,7 @@ function addStepping(app: GatewayApp): void {
     summary: 'Do exactly one thing',
     role,
     params: onConversation,
-    body: z.strictObject({ id: z.string().max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
+    body: z.strictObject({ id: z.string().min(1).max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
     answer: step,
     act: ({ client }, { params: { id }, body: { id: stepId, scope }, signal }) =>
       client.step(id, { ...(stepId !== undefined && { id: stepId }), ...(scope !== undefined && { scope }), signal }),
@@ -218,8 +218,8 @@ function addStepping(app: GatewayApp): void {
     role,
     params: onConversation,
     body: z.strictObject({
-      tools: z.array(z.string().max(128)).max(100).optional(),
-      events: z.array(z.string().max(128)).max(100).optional(),
+      tools: z.array(z.string().min(1).max(100)).max(100).optional(),
+      events: z.array(z.string().min(1).max(100)).max(100).optional(),
       onError: z.boolean().optional(),
       costUsd: z.number().min(0).optional(),
     }),

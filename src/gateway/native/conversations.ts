@@ -9,7 +9,7 @@ import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, name, onConversation, start, turnId, whole, decimal } from './schemas.js';
+import { budget, json, modelName, name, onConversation, orNull, start, turnId, whole, decimal } from './schemas.js';
 
 const tag = 'conversations';
 /** Only the latest are scanned: `before` finds older ones. */
@@ -151,7 +151,7 @@ export function addConversations(app: GatewayApp): void {
     params: onConversation,
     body: z.strictObject({
       title: z.string().max(200).optional(),
-      model: z.string().max(200).nullable().optional(),
+      model: orNull(modelName).optional(),
       mode: z.enum(['auto', 'stepping']).optional(),
       budget: budget.optional(),
     }),
@@ -226,7 +226,11 @@ export function addConversations(app: GatewayApp): void {
     summary: "Hand over an event of the application's own, for its reducer",
     params: onConversation,
     query: z.object({ wait: z.enum(['true', 'false']).optional() }),
-    body: z.strictObject({ id: z.string().max(128).optional(), type: z.string().max(128), payload: json.optional() }),
+    body: z.strictObject({
+      id: z.string().min(1).max(128).optional(),
+      type: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/),
+      payload: json.optional(),
+    }),
     answer: dispatched,
     act: ({ client }, { params: { id }, query: { wait }, body: { id: eventId, type, payload }, signal }) => {
       const event = { type, ...(eventId !== undefined && { id: eventId }), ...(payload !== undefined && { payload }) };
@@ -314,7 +318,7 @@ export function addLineage(app: GatewayApp): void {
     tag: 'lives',
     summary: 'Say something else in place of a turn and all after it',
     params: onConversation,
-    body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
+    body: z.strictObject({ text: z.string().min(1), turn: turnId.optional() }),
     answer: answeredAgain,
     act: async ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
       const messageId = await chooseMessageId(context);

@@ -183,7 +183,13 @@ export function addMemory(app: GatewayApp): void {
     summary: 'Accept or reject a line that waits for review',
     role: 'operator',
     params: onScope,
-    body: z.strictObject({ id: z.string().max(128), decision: z.enum(['accept', 'reject']) }),
+    body: z.strictObject({
+      id: z
+        .string()
+        .regex(/^prop_\d{4,15}$/)
+        .openapi({ example: 'prop_0001' }),
+      decision: z.enum(['accept', 'reject']),
+    }),
     answer: z.object({ id: z.string(), line: z.string(), state: z.enum(['accepted', 'rejected']) }),
     act: ({ client }, { params: { scope }, body: { id, decision } }) => client.scope(scope).review(id, decision),
   });

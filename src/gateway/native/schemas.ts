@@ -64,7 +64,7 @@ const budget = z
 
 /** As it was answered; the rest of that answer may come along. */
 const attachment = z
-  .object({ ref: z.string().regex(/^att_/), mediaType: z.string().default('application/octet-stream') })
+  .object({ ref: z.string().regex(/^att_[0-9a-f]{32}$/), mediaType: z.string().default('application/octet-stream') })
   .openapi({ description: 'a reference of `POST /v1/attachments`' });
 const source = z.union([
   z.strictObject({ mediaType: z.string(), url: z.string() }),
@@ -81,12 +81,22 @@ const file = z.union([
   attachment.extend({ name: fileName }),
 ]);
 
+/** As `provider/model`. */
+export const modelName = z
+  .string()
+  .regex(/^[!-.0-~]{1,64}\/[!-~]{1,128}$/)
+  .openapi({ example: 'anthropic/claude-sonnet-5' });
+export const callId = z
+  .string()
+  .regex(/^turn_\d{4,15}\/c\d{1,6}$/)
+  .openapi({ example: 'turn_0001/c1' });
+
 export const start = z
   .strictObject({
     agent: name.optional(),
     scope: name.optional().openapi({ description: "whose long-term memory it has; the agent's own without one" }),
     title: z.string().max(200).optional(),
-    model: z.string().max(200).optional(),
+    model: modelName.optional(),
     mode: z.enum(['auto', 'stepping']).optional(),
     budget: budget.optional(),
     context: object.optional(),
@@ -125,7 +135,7 @@ export const message = z
 
 export const decision = z
   .strictObject({
-    callId: z.string().min(1).max(64),
+    callId,
     decision: z.enum(['approve', 'deny']),
     note: z.string().optional().openapi({ description: 'a reason, or the answer to a question' }),
     hash: z.string().optional().openapi({ description: 'of the approval that was shown: other arguments are then not allowed' }),
@@ -133,7 +143,7 @@ export const decision = z
     always: z.literal(true).optional().openapi({ description: 'with `approve`: this very call is not asked about again in this session' }),
     output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
     isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
-    conversation: z.string().optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
+    conversation: conversationId.optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
   })
   .openapi('Decision');
 
