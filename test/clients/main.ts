@@ -1,6 +1,7 @@
 /** `npm run test:clients` (scripts/test-clients.mjs): suites of other people's clients against the real thing, one after the other. */
 import { a2aSuite } from './a2a.js';
 import { MCP_SUITES } from './mcp.js';
+import { OPENAPI_SUITES } from './openapi.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
 import { MissingProgram, type Outcome, type Suite } from './suite.js';
@@ -13,7 +14,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...MCP_SUITES];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...MCP_SUITES, ...OPENAPI_SUITES];
 
 export interface Wanted {
   /** Words of their names; all without. */

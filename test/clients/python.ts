@@ -75,8 +75,7 @@ function outcomesOf({ code, stdout, stderr }: { code: number | null; stdout: str
 }
 
 /** The python of the environment. */
-async function environment(cacheDir: string): Promise<string> {
-  const pins = [OPENAI, ANTHROPIC];
+export async function environment(cacheDir: string, pins = [OPENAI, ANTHROPIC]): Promise<string> {
   const dir = join(cacheDir, `python-${createHash('sha256').update(pins.join()).digest('hex').slice(0, 12)}`);
   const program = join(dir, 'bin', 'python');
   if (existsSync(join(dir, 'ready'))) return program;

@@ -199,7 +199,7 @@ const recordedMessage = z
       text: recordedText,
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
       chunk: z.string().optional(),
-      tools: z.object({ ref: z.string() }).optional(),
+      tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
       images: media,
       audio: media,
       video: media,
@@ -212,7 +212,10 @@ const recordedMessage = z
       name: z.string(),
       outcome: z.enum(['ok', 'error', 'rejected', 'cancelled', 'unknown']),
       text: recordedText,
-      item: z.object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() }).optional(),
+      item: z
+        .object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() })
+        .openapi('ItemOfResult')
+        .optional(),
       files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).optional(),
     }),
   ])
