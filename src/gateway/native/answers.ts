@@ -216,7 +216,7 @@ const recordedMessage = z
         .object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() })
         .openapi('ItemOfResult')
         .optional(),
-      files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).optional(),
+      files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).openapi('FilesOfResult').optional(),
     }),
   ])
   .openapi('RecordedMessage');
