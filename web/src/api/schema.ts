@@ -1561,6 +1561,11 @@ export interface components {
             /** @description of the latest: what was attempted, on what, and what to do */
             message: string;
         };
+        FilesOfResult: {
+            edited?: string[];
+            read?: string[];
+            written?: string[];
+        };
         Finding: {
             found: string;
             /** @enum {string} */
@@ -1576,6 +1581,12 @@ export interface components {
             text: string;
             /** @description seconds since 1970 */
             ts: number;
+        };
+        ItemOfResult: {
+            citation: string;
+            id: string;
+            /** @enum {boolean} */
+            isPlain?: true;
         };
         /** @description a JSON Schema of arguments */
         JsonSchema: {
@@ -1934,9 +1945,7 @@ export interface components {
             /** @enum {string} */
             role: "user";
             text: string | components["schemas"]["LongText"];
-            tools?: {
-                ref: string;
-            };
+            tools?: components["schemas"]["ToolsOfMessage"];
             video?: components["schemas"]["Media"][];
         } | {
             blocks: components["schemas"]["AssistantBlock"][];
@@ -1946,17 +1955,8 @@ export interface components {
             stop: string;
         } | {
             callId: string;
-            files?: {
-                edited?: string[];
-                read?: string[];
-                written?: string[];
-            };
-            item?: {
-                citation: string;
-                id: string;
-                /** @enum {boolean} */
-                isPlain?: true;
-            };
+            files?: components["schemas"]["FilesOfResult"];
+            item?: components["schemas"]["ItemOfResult"];
             name: string;
             /** @enum {string} */
             outcome: "ok" | "error" | "rejected" | "cancelled" | "unknown";
@@ -2193,6 +2193,9 @@ export interface components {
             to: number | null;
             usage: components["schemas"]["Usage"] | null;
             worker: string | null;
+        };
+        ToolsOfMessage: {
+            ref: string;
         };
         Turn: {
             /** @description until the latest thing recorded */
