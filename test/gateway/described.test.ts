@@ -78,7 +78,7 @@ function maker(named: Readonly<Record<string, Schema>>, random: () => number): (
       return Object.fromEntries(kept.map(([name, field]) => [name, make(field)]));
     }
     if (type === 'array')
-      return Array.from({ length: Number(schema['minItems'] ?? 0) + Math.floor(random() * 2) }, () => make(items as Schema));
+      return Array.from({ length: Number(schema['minItems'] ?? 0) + Math.floor(random() * 2) }, () => make(items as unknown as Schema));
     if (type === 'boolean') return random() < 0.5;
     if (type === 'number' || type === 'integer') return Math.max(1, Number(schema['minimum'] ?? 0));
     if (type === 'null') return null;
