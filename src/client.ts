@@ -30,6 +30,9 @@ export type { Standing } from './client/listing.js';
 export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
+/** Milliseconds without a worker after which programs hear of it. */
+export const WORKER_PATIENCE_MS = 30_000;
+
 /**
  * Connects by the settings: `TEMPORAL_*` by Temporal's rules, and the store that the workers use. Where no worker takes work for
  * `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws `no-worker`: `send` and `enqueue` have kept their
@@ -37,7 +40,7 @@ export type { Description, Listed, PendingActivity, RunState } from './client/de
  */
 export async function createClient(
   config: Config,
-  { workerPatienceMs = 30_000, replay, embedder }: ClientSettings = {},
+  { workerPatienceMs = WORKER_PATIENCE_MS, replay, embedder }: ClientSettings = {},
 ): Promise<PerduraClient> {
   const wanted = () => Promise.resolve(embedder);
   return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }), embedder: wanted });

@@ -59,7 +59,7 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   const described = await describeIfAny(access, id);
   if (described?.state === 'running') {
     throw new ClientError(
-      'invalid',
+      'conflict',
       `${attempt}: it is running; end it with \`perdura end ${id} --wait\`, or at once with \`perdura end ${id} --terminate\``,
     );
   }
@@ -175,7 +175,7 @@ async function refuseForked({ lives }: Store, tree: readonly ConversationKey[], 
   const others = [...new Set(forks.map(({ conversation }) => conversation))].filter((other) => !inTree.has(other));
   if (others.length === 0) return;
   throw new ClientError(
-    'invalid',
+    'conflict',
     `${attempt}: ${others.length === 1 ? 'a fork reads' : 'forks read'} its turns where they lie: ${others.join(', ')}; delete ${others.length === 1 ? 'it' : 'them'} first`,
   );
 }

@@ -12,6 +12,8 @@ export type ClientErrorKind =
   | 'too-large'
   /** By its content the file is of no type that is taken. */
   | 'media-type'
+  /** It cannot be done as the conversation stands now: it runs, has said nothing yet, … */
+  | 'conflict'
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
   /** Another step runs, or the conversation runs by itself. */
@@ -118,6 +120,9 @@ export function toClientError(error: unknown, attempt: string): ClientError {
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_SIGNALS}`, options);
   if (code === GRPC.resourceExhausted && messageWithCause(error).includes('in-flight updates'))
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_UPDATES}`, options);
+  if (code === GRPC.resourceExhausted) {
+    return new ClientError('unreachable', `${attempt}: Temporal takes no more of such calls now (${messageWithCause(error)})`, options);
+  }
   if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageWithCause(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError(

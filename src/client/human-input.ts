@@ -23,8 +23,8 @@ import {
 } from '../workflows/messages.js';
 import { readModelChoice } from '../conversation/protocol/input.js';
 import { callFingerprint } from '../memory/bodies.js';
-import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
-import { withRetries, describeDelivery, type AskWorker } from './temporal/patience.js';
+import { ClientError } from './errors.js';
+import { withRetries, describeDelivery, type AskQuery, type AskWorker } from './temporal/patience.js';
 import {
   readBudget,
   readDecision,
@@ -82,6 +82,7 @@ export interface HumanInputClient {
 export interface PeopleAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
+  readonly askQuery: AskQuery;
   readonly withId: (message: string | Message) => Promise<Message & { readonly id: string }>;
   /** Undefined where the store does not have them; rejects where it does not answer. */
   readonly argumentsOf: (approval: Approval) => Promise<JsonValue | undefined>;
@@ -103,14 +104,12 @@ const ALL_MS = 60_000;
 const TAKEN_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, running, within }: PeopleAccess): HumanInputClient {
-  const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
-    withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
-
-  const waitingIn = (id: string): Promise<Approval[]> => query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery));
+export function createHumanInput({ handleOf, askWorker, askQuery, withId, argumentsOf, running, within }: PeopleAccess): HumanInputClient {
+  const waitingIn = (id: string): Promise<Approval[]> =>
+    askQuery({ id, attempt: `cannot read what waits in ${id}` }, () => handleOf(id).query(approvalsQuery));
 
   const rejectedBy = async (id: string): Promise<readonly RejectedInput[]> => {
-    const { rejectedInputs } = await query(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
+    const { rejectedInputs } = await askQuery({ id, attempt: `cannot read the status of ${id}` }, () => handleOf(id).query(statusQuery));
     return rejectedInputs.last.filter(({ name }) => name === 'decide');
   };
 

@@ -22,6 +22,7 @@ import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
 import { buildTimeline } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
 import { tokenCounterBy } from '../models/token-counter.js';
+import { orUndefinedAfter } from '../platform/promises.js';
 import { turnNumber } from '../records/identity.js';
 import type { Entry } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
@@ -108,6 +109,8 @@ export interface InsightAccess {
 }
 
 const MAX_TURNS = 500;
+/** For a worker, where Temporal and the store tell the rest. */
+const PATIENCE_MS = 2_000;
 /** UTF-16 units. */
 const MAX_CHUNK = 64 * 1024;
 const MAX_BASE = 64 * 1024;
@@ -152,7 +155,12 @@ export function createInsight(access: InsightAccess): InsightClient {
   };
   const indexOfRunning = async (id: string): Promise<ContextIndex | undefined> => {
     const { state } = await describe(id);
-    return state === 'running' ? context(id).catch(() => undefined) : undefined;
+    return state === 'running'
+      ? orUndefinedAfter(
+          PATIENCE_MS,
+          context(id).catch(() => undefined),
+        )
+      : undefined;
   };
   const bodyOf = async (id: string, ref: string | null): Promise<string | null> => {
     if (ref === null) return null;
@@ -174,7 +182,8 @@ export function createInsight(access: InsightAccess): InsightClient {
       const all = histories.map(toRunHistory);
       const named = relevantRuns(all, turnNumber(turn));
       const isRunning = description.state === 'running';
-      const running = isRunning ? await status(id).catch(() => undefined) : undefined;
+      const asked = isRunning ? status(id).catch(() => undefined) : Promise.resolve(undefined);
+      const running = await orUndefinedAfter(PATIENCE_MS, asked);
       const isEnded = !isRunning || ends.some((end) => end.turn === turn) || (running !== undefined && hasEnded(running, turnNumber(turn)));
       const timeline = buildTimeline(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
       if (timeline.from === null && complete) {
@@ -291,7 +300,8 @@ function createPasts({ describe, keyOf, runs }: InsightAccess): (id: string, rep
         problems,
       );
       if (found) return found;
-      throw new ClientError('failed', `cannot replay ${id}: ${problems[0] ?? 'no worker has worked it yet'}`);
+      if (problems[0] !== undefined) throw new ClientError('failed', `cannot replay ${id}: ${problems[0]}`);
+      throw new ClientError('no-worker', `cannot replay ${id}: no worker has worked it yet; ask again once one has (\`perdura worker\`)`);
     })();
     known.delete(id);
     known.set(id, { mark, past });

@@ -14,7 +14,7 @@ import { currentLine, groupTurns } from '../memory/prefix.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { withRetries, type AskWorker } from './temporal/patience.js';
+import type { AskWorker, UnlessNoWorker } from './temporal/patience.js';
 
 /** A conversation that has begun with turns of another one. */
 export interface Begun extends Opened {
@@ -61,6 +61,7 @@ export interface LineageAccess extends DeletionAccess {
   readonly checkAgent: (id: string, start: StartOptions) => Promise<void>;
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
+  readonly unlessAway: UnlessNoWorker;
   readonly status: (id: string) => Promise<Status>;
   readonly startOptions: (id: string, options: StartOptions) => object & { readonly workflowId: string; readonly taskQueue: string };
 }
@@ -76,7 +77,7 @@ interface Known {
 const TURN = /^turn_\d{4,15}$/;
 
 export function createLineageClient(access: LineageAccess): LineageClient {
-  const { client, namespace, store, handleOf, askWorker, describe, status, startOptions, checkAgent } = access;
+  const { client, namespace, taskQueue, store, handleOf, askWorker, unlessAway, describe, status, startOptions, checkAgent } = access;
 
   const begin = async (id: string, start: StartOptions): Promise<Begun> => {
     const attempt = `cannot start ${id}`;
@@ -85,9 +86,10 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       await client.workflow.start(WORKFLOW_TYPE, { ...startOptions(id, start), args: [start] });
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw toClientError(error, attempt);
-      throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
+      throw new ClientError('conflict', `${attempt}: a conversation of that id is running; choose another id`);
     }
-    const opened = await withRetries({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
+    const without = 'it is started, and has its turns once one does; nothing else was sent';
+    const opened = await askWorker({ id, attempt, without }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
       (error: unknown) => explainRefusal(handleOf(id), error),
     );
     if (opened === null) throw new ClientError('failed', `${attempt}: its worker is of an earlier version and began it with nothing`);
@@ -206,21 +208,25 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     async fork(id, { at, id: wanted = `conv-${randomUUID()}`, latestLifeOnly, ...options }) {
       if (!TURN.test(at))
         throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
-      const known = await findLife(id, latestLifeOnly);
-      if (known.isRunning) await refuseRunningTurn(status, id, at);
-      await refuseUnknownTurn(known, id, at);
+      const known = await unlessAway({ id, attempt: `cannot fork ${id}`, without: 'nothing was begun' }, async () => {
+        const found = await findLife(id, latestLifeOnly);
+        if (found.isRunning) await refuseRunningTurn(status, id, at);
+        await refuseUnknownTurn(found, id, at);
+        return found;
+      });
       return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...pickRun(known), turn: at }, options));
     },
 
     async resume(id, { latestLifeOnly, ...options } = {}) {
-      const known = await findLife(id, latestLifeOnly);
+      const attempt = `cannot go on from ${id}`;
+      const known = await unlessAway({ id, attempt, queue: taskQueue, without: 'nothing was begun' }, () => findLife(id, latestLifeOnly));
       if (known.isRunning) {
         throw new ClientError(
-          'invalid',
+          'conflict',
           `conversation ${id} is running: talk to it with \`perdura send ${id} …\` or \`perdura chat -r ${id}\``,
         );
       }
-      await refuseNothingSaid(known, id, `cannot go on from ${id}`);
+      await refuseNothingSaid(known, id, attempt);
       return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...pickRun(known) }, options));
     },
 
@@ -255,7 +261,7 @@ async function refuseRunningTurn(status: LineageAccess['status'], id: string, at
   const { phase, turn } = await status(id);
   if (phase === 'idle' || phase === 'closing' || turn !== Number(at.slice('turn_'.length))) return;
   throw new ClientError(
-    'invalid',
+    'conflict',
     `cannot fork ${id} at ${at}: this turn is still running; wait for its end, or stop it with \`perdura stop ${id}\``,
   );
 }

@@ -19,7 +19,7 @@ import type { Recalled } from '../memory/recall/recalled.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate, consolidateSignal } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
-import { withRetries } from './temporal/patience.js';
+import type { AskQuery, AskWorker } from './temporal/patience.js';
 
 /** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in the conversations. */
 export interface ScopeMemory {
@@ -69,9 +69,14 @@ export interface MemoryAccess {
   readonly taskQueue: string;
   readonly store: () => Promise<Store>;
   readonly recall: () => Promise<Recall>;
+  readonly askWorker: AskWorker;
+  readonly askQuery: AskQuery;
 }
 
-export function createScopeMemory({ client, namespace, taskQueue, store, recall }: MemoryAccess, scope: string): ScopeMemory {
+export function createScopeMemory(
+  { client, namespace, taskQueue, store, recall, askWorker, askQuery }: MemoryAccess,
+  scope: string,
+): ScopeMemory {
   const isName: boolean = isScope(scope);
   if (!isName) {
     throw new ClientError(
@@ -86,7 +91,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
   /** Started where it does not run: a person may decide before anything was consolidated. */
   const decide = <Result>(attempt: string, update: { readonly name: string }, argument: object): Promise<Result> => {
     const updateId = `${update.name}-${randomUUID()}`;
-    return withRetries({ attempt }, async () => {
+    return askWorker({ id: memoryWorkflowId(scope), queue: taskQueue, attempt }, async () => {
       const id = await memoryIdFor(client, scope, taskQueue);
       const startWorkflowOperation = new WithStartWorkflowOperation(MEMORY_WORKFLOW_TYPE, {
         ...memoryStart(scope, { id, taskQueue }),
@@ -116,7 +121,10 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
     async status() {
       try {
         const { id, isRunning } = await findMemory(client, scope, taskQueue);
-        return isRunning ? await client.workflow.getHandle(id).query(memoryStatusQuery) : undefined;
+        if (!isRunning) return undefined;
+        return await askQuery({ id, queue: taskQueue, attempt: `cannot read the status of ${of}` }, () =>
+          client.workflow.getHandle(id).query(memoryStatusQuery),
+        );
       } catch (error) {
         const failure = toClientError(error, `cannot read the status of ${of}`);
         if (failure.kind === 'not-found') return undefined;

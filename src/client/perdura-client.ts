@@ -5,14 +5,14 @@ import { checkMessage, createAnsweringAgain, type AnswerAgainClient, createSendi
 import { createAttach, type AttachClient, createUploads, DEFAULT_KEPT_BYTES, type UploadsClient } from './uploads.js';
 import { toDescription, type Description, type Listed } from './describe.js';
 import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
-import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './errors.js';
+import { ClientError, toClientError } from './errors.js';
 import { createLineageClient, type LineageClient } from './lineage.js';
 import { createScopeMemory, type ScopeMemory } from './memory.js';
 import { createList, type ListOptions } from './listing.js';
 import { createFleet, type FleetClient, createUsage, type UsageClient } from './fleet.js';
 import { createInsight, type InsightClient, type Replay } from './insight.js';
 import { createHumanInput, type HumanInputClient } from './human-input.js';
-import { createWithSignal, withRetries, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
+import { createWithSignal, withRetries, createAskQuery, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
 import { createReading, type ReadingClient } from './reading.js';
 import {
   type CompactionOutcome,
@@ -214,10 +214,12 @@ export function createClientWith({
     return { namespace, scope: scope ?? (await status(id)).scope, conversation: id, life };
   };
 
-  const runQuery = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
-    withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
+  const unlessAway = createUnlessNoWorker({ client, namespace, patienceMs, describe });
+  const askWorker = createAskWorker(unlessAway, withSignal);
+  const askQuery = createAskQuery(unlessAway, withSignal);
 
-  const status = (id: string): Promise<Status> => runQuery(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
+  const status = (id: string): Promise<Status> =>
+    askQuery({ id, attempt: `cannot read the status of ${id}` }, () => handleOf(id).query(statusQuery));
 
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
 
@@ -229,12 +231,10 @@ export function createClientWith({
   };
 
   const list = createList(client);
-  const unlessAway = createUnlessNoWorker({ client, namespace, patienceMs, describe });
-  const askWorker = createAskWorker(unlessAway, withSignal);
-
   const people = createHumanInput({
     handleOf,
     askWorker,
+    askQuery,
     withId,
     argumentsOf: async (approval) => readArguments(await store(), await keyOf(approval.conversation), approval),
     async running({ query, ...options }) {
@@ -247,9 +247,9 @@ export function createClientWith({
   });
 
   const reading = createReading({ store, keyOf });
-  const stepping = createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) });
+  const stepping = createStepping({ handleOf, askWorker, askQuery, entries: (id, slots) => reading.entries(id, slots) });
   const context = (id: string): Promise<ContextIndex> =>
-    runQuery(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+    askQuery({ id, attempt: `cannot read the context of ${id}` }, () => handleOf(id).query(contextQuery));
   const runs = (id: string): Promise<FetchedRuns> =>
     fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
       throw toClientError(error, `cannot fetch the history of ${id}`);
@@ -262,7 +262,9 @@ export function createClientWith({
     ...stepping,
     ...createInsight({ namespace, store, keyOf, describe, status, context, control: stepping.control, reading, runs, replay }),
     ...createUsage({ store, namespace }),
-    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
+    ...createLineageClient({
+      ...{ client, namespace, taskQueue, store, handleOf, askWorker, unlessAway, describe, status, startOptions, checkAgent },
+    }),
     ...people,
     ...createFleet({
       ...{ service: client.workflowService, namespace, taskQueue, list, status },
@@ -342,13 +344,14 @@ export function createClientWith({
 
     status,
 
-    queue: (id): Promise<QueuedEvent[]> => runQuery(`cannot read the queue of ${id}`, () => handleOf(id).query(queueQuery)),
+    queue: (id): Promise<QueuedEvent[]> =>
+      askQuery({ id, attempt: `cannot read the queue of ${id}` }, () => handleOf(id).query(queueQuery)),
 
     describe,
 
     key: (id) => keyOf(id),
 
-    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall }, scope),
+    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }, scope),
 
     runs,
 

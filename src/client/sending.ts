@@ -147,12 +147,12 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
     const fromPeople = entries.filter(({ message }) => isFromPerson(message));
     const wanted = turn ?? fromPeople.at(-1)?.turn;
     const found = fromPeople.filter((entry) => entry.turn === wanted);
-    if (wanted === undefined) throw new ClientError('invalid', `${attempt}: nothing was said in it yet`);
+    if (wanted === undefined) throw new ClientError('conflict', `${attempt}: nothing was said in it yet`);
     if (found.length === 0) {
       throw new ClientError('not-found', `${attempt}: ${wanted} is not in it as it stands now; \`perdura show ${id}\` shows its turns`);
     }
     if (turn === undefined && phase !== 'idle' && turnNumber(wanted) < latest) {
-      throw new ClientError('invalid', `${attempt}: ${turnId(latest)} has only just begun; wait a moment and try again`);
+      throw new ClientError('conflict', `${attempt}: ${turnId(latest)} has only just begun; wait a moment and try again`);
     }
     const slots = found.map(({ slot }) => slot);
     return (await reading.entries(id, slots, { whole: true })).flatMap(({ turn: of, message }) =>

@@ -30,9 +30,9 @@ import {
   truncateUpdate,
   dispatchUpdate,
 } from '../workflows/messages.js';
-import { ClientError, isBetweenRuns } from './errors.js';
+import { ClientError } from './errors.js';
 import { type TokenUsage, checkTokenUsage, DEFAULT_THRESHOLDS, type MemoryChunk } from '../records/token-usage.js';
-import { withRetries, type AskWorker } from './temporal/patience.js';
+import type { AskQuery, AskWorker } from './temporal/patience.js';
 import { isPinned, type Entry, type JsonValue } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';
@@ -78,13 +78,17 @@ export interface StepRequest {
 export interface SteppingAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
+  readonly askQuery: AskQuery;
 }
 
-export function createStepping({ handleOf, askWorker, entries }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
-  const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
-    withRetries({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
-
-  const control = (id: string): Promise<ControlView> => query(`cannot read how ${id} is stepped`, () => handleOf(id).query(controlQuery));
+export function createStepping({
+  handleOf,
+  askWorker,
+  askQuery,
+  entries,
+}: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
+  const control = (id: string): Promise<ControlView> =>
+    askQuery({ id, attempt: `cannot read how ${id} is stepped` }, () => handleOf(id).query(controlQuery));
 
   return {
     async setMode(id, mode) {
@@ -124,7 +128,7 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
         // Its first try was heard, and its answer lost in a hand-over: what was to be dropped is gone.
         const isRefused = error instanceof ClientError && error.kind === 'invalid';
         if (tries < 2 || edit.op !== 'drop' || !isRefused) throw error;
-        const queue = await query(attempt, () => handleOf(id).query(queueQuery));
+        const queue = await askQuery({ id, attempt }, () => handleOf(id).query(queueQuery));
         if (queue.some((item) => item.id === edit.id)) throw error;
         return queue;
       }
@@ -148,7 +152,8 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
     },
 
     checkTokenUsage(id) {
-      const context = (): Promise<ContextIndex> => query(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+      const context = (): Promise<ContextIndex> =>
+        askQuery({ id, attempt: `cannot read the context of ${id}` }, () => handleOf(id).query(contextQuery));
       return readTokenUsage({ context, control, entries }, id);
     },
 
@@ -232,7 +237,7 @@ export interface DispatchOptions {
 }
 
 /** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
-export function createDispatch({ handleOf, askWorker }: SteppingAccess): Dispatch {
+export function createDispatch({ handleOf, askWorker }: Omit<SteppingAccess, 'askQuery'>): Dispatch {
   return async (id, event, { wait, signal } = {}) => {
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);

@@ -16,6 +16,7 @@ import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
 import { collectBodies } from './core/read-body.js';
+import { createRepeatedRequests, notesInMemory, type Notes } from './core/repeated-requests.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
@@ -74,6 +75,10 @@ export interface GatewayOptions {
   readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
+  /** Where gateways of one installation note requests, so that what a client repeats is one message; absent: each knows its own. */
+  readonly requestNotes?: Notes;
+  /** A request with the body of an earlier one, within ten minutes, is that one; default: only where its client says that it repeats. */
+  readonly joinEqualRequests?: boolean;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
   readonly trustedProxies?: readonly string[];
   readonly version?: string;
@@ -107,6 +112,7 @@ const CAREFUL = [
   ['cache-control', 'no-store'],
 ] as const;
 export const MAX_HEADERS = 100;
+const UNSERVED = new Set(['TRACE', 'TRACK', 'CONNECT']);
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS]);
@@ -120,7 +126,10 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
   const { temporalLink } = options;
   const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
+  const joinsEqual = options.joinEqualRequests === true;
+  const record = createRepeatedRequests(options.requestNotes ?? notesInMemory(), { joinsEqual, log });
   const provided = {
+    repeated: { record, joinsEqual },
     uploads,
     conversations,
     metrics,
@@ -141,6 +150,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.header('x-request-id', requestId);
     if (isAnthropic(context.req.path)) context.header('request-id', requestId);
     await next();
+    if (isWholeAnswer(context)) context.get('delivered')?.();
     const route = context.req.routePath === '/*' ? 'other' : context.req.routePath;
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);
     options.accessLog?.(redact(accessLine(context, performance.now() - began)));
@@ -157,6 +167,12 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])] }));
   app.use(openNothingForHead);
+  // What browsers and proxies must not be answered: it would show a request to who has not sent it, or open a tunnel.
+  app.use(async (context, next) => {
+    if (!UNSERVED.has(context.req.method)) return next();
+    context.header('allow', methodsOf(app, context.req.path).join(', '));
+    throw new GatewayError({ status: 405, type: 'not-allowed', message: `${context.req.method} is not served` });
+  });
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -164,6 +180,13 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     const answers = await Promise.all(checks.map(async ([name, check]) => [name, await isReady(check)] as const));
     const isAll = answers.every(([, ready]) => ready);
     return context.json({ status: isAll ? 'ready' : 'not-ready', ...Object.fromEntries(answers) }, isAll ? 200 : 503);
+  });
+
+  let described: string | undefined;
+  // For everybody, and made once: it says nothing of this installation.
+  app.get('/openapi.json', (context) => {
+    described ??= JSON.stringify(app.getOpenAPI31Document(describeApi(version, options.basePath)));
+    return context.body(described, 200, { 'content-type': 'application/json' });
   });
 
   const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
@@ -199,18 +222,15 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAiSdkRoutes(app);
   addA2aRoutes(app, options);
   addAguiRoutes(app);
-  app.doc31('/openapi.json', {
-    openapi: '3.1.0',
-    info: {
-      title: 'Perdura',
-      version,
-      description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.',
-    },
-    security: [{ token: [] }],
-  });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
 
-  app.notFound((context) => answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` }));
+  app.notFound((context) => {
+    const allowed = methodsOf(app, context.req.path);
+    if (allowed.length === 0) return answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` });
+    context.header('allow', allowed.join(', '));
+    const message = `${context.req.path} has ${allowed.join(', ')}, and not ${context.req.method}`;
+    return answerProblem(context, { status: 405, type: 'not-allowed', message });
+  });
   app.onError((error, context) => {
     const problem = toProblem(error);
     if (problem.status === 500) {
@@ -222,6 +242,16 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const based: GatewayApp = new OpenAPIHono<GatewayVariables>();
   based.mount(options.basePath, app.fetch);
   return based;
+}
+
+function describeApi(version: string, basePath = '') {
+  const description = 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.';
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Perdura', version, description, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: basePath === '' ? '/' : basePath, description: 'where this document is' }],
+    security: [{ token: [] }],
+  };
 }
 
 export function createMetrics(): GatewayMetrics {
@@ -245,6 +275,19 @@ export function createMetrics(): GatewayMetrics {
     },
     text: async () => (await registers[0]?.metrics()) ?? '',
   };
+}
+
+/** A stream says itself when it is over; what has failed may be asked for again. */
+function isWholeAnswer({ req, res }: GatewayContext): boolean {
+  return res.status < 400 && !req.raw.signal.aborted && res.headers.get('content-type')?.startsWith('text/event-stream') !== true;
+}
+
+/** Of the routes at that path; none where there is no such path. */
+function methodsOf(app: GatewayApp, path: string): readonly string[] {
+  const at = app.routes.filter(
+    ({ method, path: pattern }) => method !== 'ALL' && new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path),
+  );
+  return [...new Set(at.map(({ method }) => method))];
 }
 
 /** A path may name anything: it is cut, and has no control characters, since a URL has none. */

@@ -5,6 +5,7 @@ import { mayAct, type Admission, type Principal, type Role } from './access/prin
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
+import type { RepeatedRequests } from './core/repeated-requests.js';
 
 /** An agent as its folder describes it, without secrets: placeholders of variables are not filled in. */
 export interface AgentDescription {
@@ -68,6 +69,10 @@ export interface GatewayVariables {
     /** The address that sent the request, as far as it can be trusted. */
     readonly seen: Seen;
     readonly conversations: Conversations;
+    /** By which a repeat of a request finds the first one. */
+    readonly repeated: { readonly record: RepeatedRequests; readonly joinsEqual: boolean };
+    /** Called once the client has the answer, where a repeat could ask for it. */
+    readonly delivered: (() => void) | undefined;
     readonly metrics: GatewayMetrics;
     readonly closing: AbortSignal;
     /** Takes out of the words of an error what the gateway knows as a secret. */

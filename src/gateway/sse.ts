@@ -66,6 +66,7 @@ export async function sendEvents(
         if (signal.aborted) break;
       }
       watch.signal.throwIfAborted();
+      if (!signal.aborted) context.get('delivered')?.();
     } catch (error) {
       const last = gone.signal.aborted ? undefined : failed(watch.signal.aborted ? watch.signal.reason : error);
       if (last) await write({ ...last, data: context.get('redact')(last.data) });

@@ -3,6 +3,7 @@ import { a2aSuite } from './a2a.js';
 import { JS_SUITES } from './js.js';
 import { MCP_SUITES } from './mcp.js';
 import { phoenixSuite } from './phoenix.js';
+import { OPENAPI_SUITES } from './openapi.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
 import { MissingProgram, type Outcome, type Suite } from './suite.js';
@@ -15,7 +16,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite, ...OPENAPI_SUITES];
 
 export interface Wanted {
   /** Words of their names; all without. */

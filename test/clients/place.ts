@@ -13,6 +13,7 @@ import { dieWithUs } from '../support/reaper.js';
 import { startRedis } from '../support/redis-server.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { PRODUCT, startWorkerProcess, type WorkerProcess } from '../support/worker-process.js';
+import { heldBy } from './openapi.js';
 import { scriptedReply } from './scripted-model.js';
 import { ONE_BREATH, SPOKEN, type ClientPlace } from './suite.js';
 
@@ -106,6 +107,7 @@ async function build(
     token: TOKEN,
     cacheDir,
     problems: api.problems,
+    memory: () => heldBy(gateway.pid),
     async killedMeanwhile(act) {
       const hold = gate({ chars: 20 });
       held = hold;
@@ -125,12 +127,19 @@ async function build(
   };
 }
 
-async function startGateway(env: Readonly<Record<string, string>>, cwd: string): Promise<{ url: string; stop: () => Promise<void> }> {
-  const child = spawn(process.execPath, [join(PRODUCT, 'dist', 'cli', 'main.js'), 'serve', '--port', '0', '-o', 'json'], {
-    cwd,
-    env: { PATH: process.env['PATH'] ?? '', HOME: cwd, PERDURA_TRUST: '1', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+async function startGateway(
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<{ url: string; pid: number; stop: () => Promise<void> }> {
+  const child = spawn(
+    process.execPath,
+    [join(PRODUCT, 'dist', 'cli', 'main.js'), 'serve', '--port', '0', '-o', 'json', '--requests-per-minute', '1000000'],
+    {
+      cwd,
+      env: { PATH: process.env['PATH'] ?? '', HOME: cwd, PERDURA_TRUST: '1', ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const spare = dieWithUs(child.pid ?? 0);
   const ended = once(child, 'close').then(spare);
   const stop = async (): Promise<void> => {
@@ -143,7 +152,7 @@ async function startGateway(env: Readonly<Record<string, string>>, cwd: string):
     const url = /"url":\s*"([^"]+)"/.exec(output)?.[1];
     if (url === undefined) continue;
     child.stdout.resume();
-    return { url, stop };
+    return { url, pid: child.pid ?? 0, stop };
   }
   throw new Error(`the gateway ended before it served: ${output}`);
 }

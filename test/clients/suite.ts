@@ -6,6 +6,8 @@ export interface ClientPlace {
   readonly token: string;
   /** What is installed for clients stays here from run to run. */
   readonly cacheDir: string;
+  /** Bytes that the gateway holds. */
+  memory(): Promise<number>;
   /**
    * For `act`, the model stops in the middle of its answer to a message with `ONE_BREATH` in it; then the worker is killed (SIGKILL), and
    * another one starts.

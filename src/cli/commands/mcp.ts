@@ -73,7 +73,11 @@ export const MCP: readonly CommandRow[] = [
 
 /** Stdout belongs to the protocol, so what is for people goes to stderr. */
 async function serveMcp(frame: CommandFrame): Promise<number> {
-  const { client, output, signal, surroundings } = await frame.open({ needsWorker: true, whenInterrupted: 'stopped serving' });
+  const { client, output, signal, surroundings } = await frame.open({
+    needsWorker: true,
+    serves: true,
+    whenInterrupted: 'stopped serving',
+  });
   const { createMcpServer } = await import('../../gateway/mcp/server.js');
   const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
     (cause: unknown) => {
@@ -95,7 +99,11 @@ async function serveMcp(frame: CommandFrame): Promise<number> {
 }
 
 async function serveAcp(frame: CommandFrame, { agent }: { readonly agent?: string }): Promise<number> {
-  const { client, output, signal, surroundings } = await frame.open({ needsWorker: true, whenInterrupted: 'stopped serving' });
+  const { client, output, signal, surroundings } = await frame.open({
+    needsWorker: true,
+    serves: true,
+    whenInterrupted: 'stopped serving',
+  });
   const { ndJsonStream } = await loadOptional([ACP_PACKAGE], () => import('@agentclientprotocol/sdk')).catch((cause: unknown) => {
     throw new Error(`cannot serve ACP: ${errorMessage(cause)}`, { cause });
   });

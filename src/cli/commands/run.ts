@@ -74,6 +74,7 @@ export const RUN: readonly CommandRow[] = [
       ['--requests-per-minute <n>', 'of one token', parseCount, SERVE_DEFAULTS.requestsPerMinute],
       ['--open-per-token <n>', 'requests and streams of one token at once', parseCount, SERVE_DEFAULTS.openPerToken],
       ['--max-attachment <mib>', 'largest file of POST /v1/attachments, in MiB', parseMebibytes, SERVE_DEFAULTS.maxAttachment],
+      ['--join-equal-requests', 'a request with the same body as another of the last ten minutes is that one'],
       ['--access-log', 'a line for each request on stderr'],
     ],
     help: `Examples:
@@ -84,7 +85,7 @@ export const RUN: readonly CommandRow[] = [
 Without PERDURA_AUTH one token opens, with all rights. With it (docs/reference/protocols.md) those in its file do, and users of
 its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN is set.`,
     async run(frame, wanted: ServeWanted): Promise<number> {
-      const session = await frame.open({ needsWorker: true });
+      const session = await frame.open({ needsWorker: true, serves: true });
       const { announceGateway, startGateway } = await import('../gateway/serve.js');
       const gateway = await startGateway(session, wanted);
       let stopListening = (): void => undefined;
@@ -167,7 +168,7 @@ async function openPage(
     import('../session/connect.js'),
     import('../gateway/serve.js'),
   ]);
-  const client = await openClient(surroundings, config, output, { needsWorker: false });
+  const client = await openClient(surroundings, config, output, { needsWorker: false, serves: true });
   try {
     const temporal = await temporalConnection(config);
     const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port });

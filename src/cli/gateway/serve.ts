@@ -38,6 +38,7 @@ export interface ServeWanted {
   readonly openPerToken: number;
   readonly maxAttachment: number;
   readonly accessLog?: boolean;
+  readonly joinEqualRequests?: boolean;
 }
 
 export interface RunningGateway {
@@ -51,7 +52,10 @@ export async function startGateway(
   { client, config, temporal, output }: Pick<CommandSession, 'client' | 'config' | 'temporal' | 'output'>,
   wanted: ServeWanted,
 ): Promise<RunningGateway> {
-  const { serveGateway } = await import('../../gateway/index.js');
+  const [{ serveGateway }, { notesInFolder, notesInRedis }] = await Promise.all([
+    import('../../gateway/index.js'),
+    import('../../gateway/core/repeated-requests.js'),
+  ]);
   const secrets = createKnownSecrets([...secretsOf(config), ...secretVariables(variablesOf(config))]);
   const log = (line: string): void => output.problem(secrets.text(line));
   const counts = await openCounts(config, log);
@@ -78,6 +82,8 @@ export async function startGateway(
     openPerToken: wanted.openPerToken,
     attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
     ...(sharedCounts !== undefined && { sharedCounts }),
+    requestNotes: sharedCounts ? notesInRedis(sharedCounts) : notesInFolder(join(config.cwd, '.perdura', 'requests')),
+    joinEqualRequests: wanted.joinEqualRequests,
     ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
     authenticate: entrance.authenticate,
     browsers: entrance.browsers,

@@ -49,6 +49,8 @@ export interface CommandFrame extends CliContext {
 export interface OpenOptions {
   /** Warns when no worker takes work. */
   readonly needsWorker?: boolean;
+  /** It serves programs: what only a worker answers fails after a while without one. A person waits, and ends that by hand. */
+  readonly serves?: boolean;
   /** The message on Ctrl+C. */
   readonly whenInterrupted?: string;
 }
@@ -114,14 +116,18 @@ async function runCommand(context: CliContext, row: CommandRow, given: never[]):
   const leave = new AbortController();
   const ends: (() => unknown)[] = [];
   let session: CommandSession | undefined;
-  const open = async ({ needsWorker = false, whenInterrupted = 'interrupted' }: OpenOptions = {}): Promise<CommandSession> => {
+  const open = async ({
+    needsWorker = false,
+    serves = false,
+    whenInterrupted = 'interrupted',
+  }: OpenOptions = {}): Promise<CommandSession> => {
     const config = context.config();
     ends.push(onInterrupt(surroundings.signals, () => leave.abort(new CliError(whenInterrupted, EXIT.interrupted))));
     const onClosed = (): void => leave.abort(new CliError('the reader is gone', EXIT.ok));
     context.closed.addEventListener('abort', onClosed, { once: true });
     ends.push(() => context.closed.removeEventListener('abort', onClosed));
     const temporal = await temporalConnection(config);
-    const connecting = openClient(surroundings, config, output, { needsWorker });
+    const connecting = openClient(surroundings, config, output, { needsWorker, serves });
     const client = await withSlowNotice(output, `connecting to Temporal at ${temporal.connectionOptions.address}`, connecting);
     ends.push(() => client.close());
     leave.signal.throwIfAborted();

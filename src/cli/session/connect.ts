@@ -6,18 +6,23 @@ import { hasWorker, openNamespace, startCommands } from '../services/temporal-co
 import type { Output } from '../terminal/output.js';
 import type { Surroundings } from './context.js';
 
+interface ConnectOptions {
+  readonly needsWorker: boolean;
+  readonly serves?: boolean;
+}
+
 /** The client that the surroundings bring, else a new one. */
 export function openClient(
   { openClient: open }: Surroundings,
   config: Config,
   output: Output,
-  options: { readonly needsWorker: boolean },
+  options: ConnectOptions,
 ): Promise<PerduraClient> {
   return open === undefined ? connectClient(config, output, options) : open(config, output);
 }
 
 /** A client on a server that answers. Warns when no worker is there to take the message. */
-async function connectClient(config: Config, output: Output, options: { readonly needsWorker: boolean }): Promise<PerduraClient> {
+async function connectClient(config: Config, output: Output, options: ConnectOptions): Promise<PerduraClient> {
   const temporal = await temporalConnection(config);
   const connection = await openNamespace(temporal);
   try {
@@ -26,10 +31,11 @@ async function connectClient(config: Config, output: Output, options: { readonly
         `no worker takes work from task queue ${config.taskQueue}: messages wait until \`${startCommands().worker}\` or \`${startCommands().chat}\` runs`,
       );
     }
-    const { createClientOn } = await import('../../client.js');
+    const { createClientOn, WORKER_PATIENCE_MS } = await import('../../client.js');
     // A folder's code runs for a search alone.
     const embedder = async () => (await (await import('../../extensions/user-config.js')).loadUserConfig(config.cwd)).embedder;
-    return createClientOn(config, { connection, namespace: temporal.namespace }, { replay: createReplay(config), embedder });
+    const patience = options.serves === true ? { workerPatienceMs: WORKER_PATIENCE_MS } : {};
+    return createClientOn(config, { connection, namespace: temporal.namespace }, { ...patience, replay: createReplay(config), embedder });
   } catch (error) {
     await connection.close();
     throw error;

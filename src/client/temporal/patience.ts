@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Description } from '../describe.js';
-import { ClientError, isAway, isWorthAnotherTry, toClientError } from '../errors.js';
+import { BETWEEN_RUNS_MS, ClientError, isAway, isBetweenRuns, isWorthAnotherTry, toClientError } from '../errors.js';
 import { hasLiveWorker } from './worker-place.js';
 
 export interface WorkerPatience {
@@ -65,7 +65,7 @@ export interface WorkerRequest {
   /** The conversation. */
   readonly id: string;
   readonly attempt: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Its task queue, where the call itself may start it. */
   readonly queue?: string;
   /** What becomes of it where no worker is; a promise first puts the message where it is safe. */
@@ -107,7 +107,7 @@ export function createUnlessNoWorker({ client, namespace, patienceMs, describe }
 
 /** An update, tried again for as long as that can help and a worker is there. */
 export type AskWorker = <T>(
-  request: Omit<WorkerRequest, 'queue' | 'without'> & Partial<Pick<WorkerRequest, 'without'>>,
+  request: Omit<WorkerRequest, 'without'> & Partial<Pick<WorkerRequest, 'without'>>,
   update: () => Promise<T>,
 ) => Promise<T>;
 
@@ -116,12 +116,23 @@ export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSign
     unlessAway({ ...request, without }, (signal) => withRetries({ attempt: request.attempt, signal }, () => withSignal(signal, update)));
 }
 
+/** A query, tried again between two runs of its conversation. */
+export type AskQuery = <T>(request: Pick<WorkerRequest, 'id' | 'attempt' | 'queue'>, query: () => Promise<T>) => Promise<T>;
+
+export function createAskQuery(unlessAway: UnlessNoWorker, withSignal: WithSignal): AskQuery {
+  const tries = { patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns };
+  return (request, query) =>
+    unlessAway({ ...request, without: 'nothing was changed' }, (signal) =>
+      withRetries({ ...tries, attempt: request.attempt, signal }, () => withSignal(signal, query)),
+    );
+}
+
 /** The server may hand over a call whose caller has given up, or drop it. */
 const NOT_SURE = 'a worker that comes may still do it, or never hear of it: look how the conversation stands before you ask again';
 
 /** Of a message that was sent by signal instead: it is in the history at once, worker or not. */
 export function describeDelivery(messageId: string): string {
-  return `message ${messageId} is kept and answered once one does; \`send\` with the same id then has its answer`;
+  return `message ${messageId} is kept and answered once one does; sent again with that id it is this one, and has its answer`;
 }
 
 // Calls of Temporal: made again, with the same id, for as long as another try can help, and given up with their caller.

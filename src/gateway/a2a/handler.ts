@@ -108,7 +108,10 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     return sent.task === '' ? beginTask(sent, untilAsked) : goOn(named(sent.task), sent, untilAsked);
   };
 
-  const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
+  const following = (name: TaskName, untilAsked: boolean): Begun => ({
+    name,
+    updates: followTask(untilAsked ? core.whileWorked : core, { name, signal, untilAsked }),
+  });
 
   const submit = async (
     context: string,
@@ -124,7 +127,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     const name = taskName(context, turn);
     if (acceptedAs === 'duplicate') return following(name, untilAsked);
     const userMessage: Message = { messageId, contextId: context, role: 'ROLE_USER', parts: [{ text: sent.text }] };
-    return { name, updates: followSubmitted(core, submitted, userMessage, { name, signal, untilAsked }) };
+    return { name, updates: followSubmitted(untilAsked ? core.whileWorked : core, submitted, userMessage, { name, signal, untilAsked }) };
   };
 
   /** (a2a/same-message-same-task) */

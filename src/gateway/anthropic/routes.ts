@@ -15,6 +15,7 @@ import {
   type FinalAnswer,
 } from '../core/answer.js';
 import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './request.js';
 import { ID_PATTERN, type TurnResult } from '../../conversation/protocol/contract.js';
@@ -107,6 +108,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
         agent: await readAgent(context, body.model),
         supplied,
         key,
+        fresh: await idOfRequest(context),
         beside,
         signal,
       }));
@@ -116,8 +118,8 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const mayPause = after !== undefined || (beside.tools ?? []).length > 0;
     // Of a turn that goes on, its first message has set what the answer has to fit.
     const wantsData = after === undefined ? beside.output !== undefined : undefined;
-    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(core, gone));
+    const snapshots = (gone: AbortSignal, reading = core): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(reading, gone));
     if (body.stream === true) {
       const failed = (error: unknown): ServerEvent => ({
         event: 'error',
@@ -125,7 +127,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
       });
       return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
-    const answer = await waitForAnswer(snapshots(signal), signal);
+    const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
     refuseFailed(answer.result);
     return context.json(message(head, answer));
   });

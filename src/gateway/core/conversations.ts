@@ -43,6 +43,8 @@ export interface Conversations {
   answer(submitted: Submitted, signal: AbortSignal): AsyncGenerator<TurnEventAt, void>;
   /** Waits for the end of a turn, however long that takes. */
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
+  /** The same for a reader that gets nothing before the end: where no worker is, it hears that (`no-worker`), and the turn goes on later. */
+  readonly whileWorked: Conversations;
 }
 
 /** The answer to a message that clears the session. */
@@ -71,36 +73,43 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     return findTurn(client, id, { messageId: message.id, after, signal, answered });
   };
 
-  const attach = (wanted: Following): AsyncGenerator<TurnEventAt, void> => followTurn({ client, ends, ...(log && { log }) }, wanted);
-
-  return {
-    client,
-
-    async submit(id, given, { start, signal = new AbortController().signal } = {}) {
-      await refuseBad(given);
-      const checked = await checkAttachments(client, given);
-      const before = await open(id, start);
-      const message = await placeAttachments(client, id, checked);
-      if (isReset(message)) {
-        await client.send(id, message, { signal });
-        return { conversation: id, messageId: message.id, turn: null, acceptedAs: 'queue', position: 0, after: before };
-      }
-      const { messageId, turnId, acceptedAs, position } = await client.enqueue(id, message);
-      const after = acceptedAs === 'duplicate' ? OLDEST : before;
-      const turn = turnId ?? (await waitForTurn(id, message, after, signal));
-      return { conversation: id, messageId, turn, acceptedAs, position, after };
-    },
-
-    attach,
-
-    async *answer(submitted, signal) {
-      const { turn } = submitted;
-      if (turn !== null) yield* followSubmitted(attach, { ...submitted, turn }, signal);
-      else yield { cursor: null, event: { kind: 'turn-finished', turn: '', result: CLEARED } };
-    },
-
-    ended: async (id, turn, signal) => ends.whole(id, await ends.end(id, turn, signal)),
+  const submit: Conversations['submit'] = async (id, given, { start, signal = new AbortController().signal } = {}) => {
+    await refuseBad(given);
+    const checked = await checkAttachments(client, given);
+    const before = await open(id, start);
+    const message = await placeAttachments(client, id, checked);
+    if (isReset(message)) {
+      await client.send(id, message, { signal });
+      return { conversation: id, messageId: message.id, turn: null, acceptedAs: 'queue', position: 0, after: before };
+    }
+    const { messageId, turnId, acceptedAs, position } = await client.enqueue(id, message);
+    const after = acceptedAs === 'duplicate' ? OLDEST : before;
+    const turn = turnId ?? (await waitForTurn(id, message, after, signal));
+    return { conversation: id, messageId, turn, acceptedAs, position, after };
   };
+
+  const readingWith = (needsWorker: boolean): Conversations => {
+    const attach = (wanted: Following): AsyncGenerator<TurnEventAt, void> =>
+      followTurn({ client, ends, ...(log && { log }) }, { ...wanted, needsWorker });
+    return {
+      client,
+      submit,
+      attach,
+
+      async *answer(submitted, signal) {
+        const { turn } = submitted;
+        if (turn !== null) yield* followSubmitted(attach, { ...submitted, turn }, signal);
+        else yield { cursor: null, event: { kind: 'turn-finished', turn: '', result: CLEARED } };
+      },
+
+      ended: async (id, turn, signal) => ends.whole(id, await ends.end(id, turn, signal, { needsWorker })),
+      get whileWorked() {
+        return readingWith(true);
+      },
+    };
+  };
+
+  return readingWith(false);
 }
 
 /** Before a conversation is begun for it, and before an answer begins to stream; files that come with it are looked at as they are placed. */

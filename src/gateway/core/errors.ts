@@ -27,6 +27,7 @@ const STATUS: Readonly<Record<ClientErrorKind, Problem['status']>> = {
   invalid: 400,
   'too-large': 413,
   'media-type': 415,
+  conflict: 409,
   closed: 409,
   'cannot-step': 409,
   'queue-full': 429,

@@ -10,7 +10,8 @@ import type { PerduraClient, WatchEvent } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import { wholeAnswer } from '../../client/reading.js';
 import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
-import { answerText, NO_USAGE } from '../../records/message.js';
+import { answerText, NO_USAGE, type Entry } from '../../records/message.js';
+import type { TurnEnd } from '../../records/turn-end.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { GatewayError } from './errors.js';
 
@@ -26,6 +27,8 @@ export interface Following {
   /** A cursor of the conversation's feed; "0": everything that the feed still has of the turn. */
   readonly after: string;
   readonly signal: AbortSignal;
+  /** Its end is not waited for where no worker is: rejects with `no-worker`. Default: it is, since a worker may come. */
+  readonly needsWorker?: boolean;
 }
 
 /** How long the feed may lag behind the end of its turn. */
@@ -45,7 +48,7 @@ type Step =
   | { readonly from: 'patience' };
 
 export async function* followTurn({ client, ends, log }: FollowParts, wanted: Following): AsyncGenerator<TurnEventAt, void> {
-  const { id, turn, after, signal } = wanted;
+  const { id, turn, after, signal, needsWorker } = wanted;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
   const feed = client.watch(id, { after, signal: either })[Symbol.asyncIterator]();
@@ -54,7 +57,7 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
       (item): Step => ({ from: 'feed', item }),
       (error: unknown): Step => ({ from: 'feed-failed', error }),
     );
-  const end: Promise<Step> = ends.end(id, turn, either).then((result) => ({ from: 'end', result }));
+  const end: Promise<Step> = ends.end(id, turn, either, { needsWorker }).then((result) => ({ from: 'end', result }));
   const beforeEnd = racing(end);
   let ended: TurnResult | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -157,8 +160,8 @@ const BETWEEN_TRIES_MS = 1_000;
  * waits out a missing worker, a missing Temporal and a hand-over. If Temporal no longer answers for a turn, the store knows how it ended.
  */
 export interface TurnEnds {
-  /** Rejects with `not-found` where there is no such turn, and with the signal's reason. */
-  end(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
+  /** Rejects with `not-found` where there is no such turn, and with the signal's reason; with `needsWorker` where no worker is. */
+  end(id: string, turn: string, signal: AbortSignal, options?: { readonly needsWorker?: boolean | undefined }): Promise<TurnResult>;
   /** With the text in full. */
   whole(id: string, result: TurnResult): Promise<TurnResult>;
 }
@@ -166,13 +169,31 @@ export interface TurnEnds {
 interface Waiting {
   readonly end: Promise<TurnResult>;
   readonly stop: AbortController;
+  /** Of readers that hear of it where no worker is. */
+  readonly away: Set<(error: unknown) => void>;
   readers: number;
+}
+
+/** As the store has it, which does not know what it used; undefined where it has nothing of it. */
+export function recordedResult(turn: string, entries: readonly Entry[], ends: readonly TurnEnd[]): TurnResult | undefined {
+  const found = entries.filter((entry) => entry.turn === turn);
+  const end = ends.findLast((one) => one.turn === turn);
+  if (found.length === 0 && end === undefined) return undefined;
+  const last = found.findLast(({ message }) => message.role === 'assistant');
+  return {
+    turnId: turn,
+    text: last === undefined ? '' : answerText(last.message),
+    stopReason: end?.stopReason ?? 'end',
+    usage: NO_USAGE,
+    toolCalls: found.filter(({ message }) => message.role === 'tool').length,
+    ...(end?.error && { error: end.error }),
+  };
 }
 
 export function createTurnEnds(client: Pick<PerduraClient, 'turn' | 'history' | 'turnEnds'>): TurnEnds {
   const waiting = new Map<string, Waiting>();
 
-  const wait = async (id: string, turn: string, signal: AbortSignal): Promise<TurnResult> => {
+  const wait = async (id: string, turn: string, { signal }: AbortController, away: Waiting['away']): Promise<TurnResult> => {
     for (;;) {
       try {
         return await client.turn(id, turn, { signal });
@@ -181,6 +202,7 @@ export function createTurnEnds(client: Pick<PerduraClient, 'turn' | 'history' | 
         const { kind } = error as Partial<ClientError>;
         if (kind === 'not-found') return recorded(id, turn);
         if (kind !== 'no-worker' && kind !== 'unreachable' && kind !== 'queue-full') throw error;
+        if (kind === 'no-worker') for (const reject of away) reject(error);
         await sleep(BETWEEN_TRIES_MS, undefined, { signal });
       }
     }
@@ -188,18 +210,9 @@ export function createTurnEnds(client: Pick<PerduraClient, 'turn' | 'history' | 
 
   const recorded = async (id: string, turn: string): Promise<TurnResult> => {
     const [entries, ends] = await Promise.all([client.history(id), client.turnEnds(id)]);
-    const found = entries.filter((entry) => entry.turn === turn);
-    const end = ends.findLast((one) => one.turn === turn);
-    if (found.length === 0 && end === undefined) throw new ClientError('not-found', `${id} has no ${turn}`);
-    const last = found.findLast(({ message }) => message.role === 'assistant');
-    return {
-      turnId: turn,
-      text: last === undefined ? '' : answerText(last.message),
-      stopReason: end?.stopReason ?? 'end',
-      usage: NO_USAGE,
-      toolCalls: found.filter(({ message }) => message.role === 'tool').length,
-      ...(end?.error && { error: end.error }),
-    };
+    const result = recordedResult(turn, entries, ends);
+    if (result === undefined) throw new ClientError('not-found', `${id} has no ${turn}`);
+    return result;
   };
 
   const shared = (id: string, turn: string): Waiting => {
@@ -207,9 +220,10 @@ export function createTurnEnds(client: Pick<PerduraClient, 'turn' | 'history' | 
     const known = waiting.get(key);
     if (known) return known;
     const stop = new AbortController();
-    const end = wait(id, turn, stop.signal).finally(() => waiting.delete(key));
+    const away: Waiting['away'] = new Set();
+    const end = wait(id, turn, stop, away).finally(() => waiting.delete(key));
     end.catch(() => undefined);
-    const begun = { end, stop, readers: 0 };
+    const begun = { end, stop, away, readers: 0 };
     waiting.set(key, begun);
     return begun;
   };
@@ -218,20 +232,24 @@ export function createTurnEnds(client: Pick<PerduraClient, 'turn' | 'history' | 
     textRef === undefined ? result : { ...result, text: await wholeAnswer(client, id, { ...result, textRef }) };
 
   return {
-    async end(id, turn, signal) {
+    async end(id, turn, signal, { needsWorker = false } = {}) {
       signal.throwIfAborted();
       const wanted = shared(id, turn);
       wanted.readers += 1;
       let leave!: () => void;
+      let giveUp!: (error: unknown) => void;
       const left = new Promise<never>((_resolve, reject) => {
         leave = () => reject(signal.reason as Error);
+        giveUp = reject;
         signal.addEventListener('abort', leave, { once: true });
       });
       left.catch(() => undefined);
+      if (needsWorker) wanted.away.add(giveUp);
       try {
         return await Promise.race([wanted.end, left]);
       } finally {
         signal.removeEventListener('abort', leave);
+        wanted.away.delete(giveUp);
         wanted.readers -= 1;
         if (wanted.readers === 0) {
           wanted.stop.abort();

@@ -11,7 +11,7 @@
  * @rule core/history-in-first-message: If no conversation matches, the first message of a new one carries the client's history, marked as
  *   that. The next request finds the conversation by its first message. (test: test/gateway/supplied-history.test.ts)
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { invalid, GatewayError } from './errors.js';
 import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
@@ -247,20 +247,22 @@ interface Stateless extends Asking {
   readonly supplied: Supplied;
   /** The value of `Idempotency-Key`: the same one is one message. */
   readonly key: string | undefined;
+  /** The id of its message without one: another for each request, the same for one that is repeated. */
+  readonly fresh: string;
   readonly beside: Beside;
   readonly signal: AbortSignal;
 }
 
 /** Finds the conversation by the request's history, or begins one. */
 export async function submitSupplied(core: Conversations, stateless: Stateless): Promise<AnswerSource> {
-  const { supplied, key, beside, signal, ...asking } = stateless;
+  const { supplied, key, fresh, beside, signal, ...asking } = stateless;
   const family = toFamily(asking, supplied);
   const start = { agent: asking.agent };
   if (supplied.answers) {
     const goes = await answerWaiting(core, family, stateless);
     if (goes) return goes;
   }
-  const id = key ?? randomUUID();
+  const id = key ?? fresh;
   const next = { ...beside, ...newestMedia(supplied), id, text: supplied.messages.at(-1)?.text ?? '' };
   if (supplied.messages.length > 1 && !supplied.answers) {
     for (const member of await listMembers(core, family)) {

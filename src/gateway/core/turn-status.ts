@@ -3,6 +3,7 @@ import { ClientError, type Description, type PerduraClient } from '../../client.
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { orUndefinedAfter, timeoutSignal } from '../../platform/promises.js';
+import { recordedResult } from './follow-turn.js';
 import { OLDEST, parseCursor } from '../../stores/feed-cursor.js';
 
 /** Longest wait for a worker: without one, Temporal and the store answer. */
@@ -87,13 +88,21 @@ export interface TurnName {
   readonly turn: string;
 }
 
+interface TurnsOfConversations {
+  readonly client: PerduraClient;
+  ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
+}
+
 /** How long is waited for the end of a turn of which is not known that it has ended, and of one that has, or is being stopped. */
 const LOOK_MS = 500;
 export const END_PATIENCE_MS = 20_000;
 
-/** Undefined where it has not ended within `patienceMs`; rejects with `not-found` where there is no such turn. */
+/**
+ * Undefined where it has not ended within `patienceMs`, or without that now; rejects with `not-found` where there is no such turn, and
+ * with `no-worker` where nothing tells whether there is.
+ */
 export async function waitForEnd(
-  core: { readonly client: PerduraClient; ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult> },
+  core: TurnsOfConversations,
   { conversation, turn }: TurnName,
   signal: AbortSignal,
   patienceMs?: number,
@@ -107,8 +116,20 @@ export async function waitForEnd(
     if (!patience.aborted || signal.aborted) throw error;
     // A worker under load may be too late to report that itself.
     if (status !== null && isBeyond(turn, status)) throw new ClientError('not-found', `conversation ${conversation} has no turn ${turn}`);
-    return undefined;
+    return status === null && patienceMs === undefined ? findRecorded(core, { conversation, turn }) : undefined;
   }
+}
+
+/** Where no worker answers. What was said after it shows that it has ended; how, only the store tells. */
+async function findRecorded({ client }: TurnsOfConversations, { conversation, turn }: TurnName): Promise<TurnResult | undefined> {
+  const [entries, ends] = await Promise.all([client.history(conversation), client.turnEnds(conversation)]);
+  const recorded = recordedResult(turn, entries, ends);
+  if (recorded === undefined) {
+    const why = `no worker answers for ${conversation}, and the store has no ${turn} of it yet; ask again once one does`;
+    throw new ClientError('no-worker', why);
+  }
+  const isOver = ends.some((end) => end.turn === turn) || entries.some((entry) => turnNumber(entry.turn) > turnNumber(turn));
+  return isOver ? recorded : undefined;
 }
 
 /** By what the conversation does now: a machine under load takes its time to answer with the end itself. */

@@ -199,7 +199,7 @@ const recordedMessage = z
       text: recordedText,
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
       chunk: z.string().optional(),
-      tools: z.object({ ref: z.string() }).optional(),
+      tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
       echo: z.record(z.string(), json).optional().openapi({ description: 'what the request of the message has set' }),
       images: media,
       audio: media,
@@ -213,8 +213,11 @@ const recordedMessage = z
       name: z.string(),
       outcome: z.enum(['ok', 'error', 'rejected', 'cancelled', 'unknown']),
       text: recordedText,
-      item: z.object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() }).optional(),
-      files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).optional(),
+      item: z
+        .object({ id: z.string(), citation: z.string(), isPlain: z.literal(true).optional() })
+        .openapi('ItemOfResult')
+        .optional(),
+      files: z.object({ read: texts.optional(), edited: texts.optional(), written: texts.optional() }).openapi('FilesOfResult').optional(),
       images: media,
       audio: media,
       video: media,

@@ -29,6 +29,7 @@ const attachment = z
 
 export function addAttachments(app: GatewayApp): void {
   add(app, {
+    name: 'uploadFile',
     method: 'post',
     path: '/v1/attachments',
     tag,
@@ -52,6 +53,7 @@ export function addAttachments(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'getFile',
     method: 'get',
     path: '/v1/attachments/{ref}',
     tag,
@@ -61,6 +63,7 @@ export function addAttachments(app: GatewayApp): void {
     act: ({ client }, { params: { ref } }) => client.uploaded(ref),
   });
   add(app, {
+    name: 'downloadFile',
     method: 'get',
     path: '/v1/attachments/{ref}/content',
     tag,

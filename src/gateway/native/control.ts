@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi';
 import { checkEdits, type GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
-import { decision, onConversation } from './schemas.js';
+import { chunkId, decision, onConversation } from './schemas.js';
 
 const tag = 'control';
 const queued = z.string().regex(/^qevt_\d{1,15}$/);
@@ -45,6 +45,7 @@ const step = z
 
 export function addControl(app: GatewayApp): void {
   add(app, {
+    name: 'listApprovals',
     method: 'get',
     path: '/v1/conversations/{id}/approvals',
     tag,
@@ -54,6 +55,7 @@ export function addControl(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => ({ approvals: await client.approvals(id) }),
   });
   add(app, {
+    name: 'listAllApprovals',
     method: 'get',
     path: '/v1/approvals',
     tag,
@@ -67,6 +69,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }) => client.allApprovals(),
   });
   add(app, {
+    name: 'decide',
     method: 'post',
     path: '/v1/conversations/{id}/decide',
     tag,
@@ -81,6 +84,7 @@ export function addControl(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'interrupt',
     method: 'post',
     path: '/v1/conversations/{id}/interrupt',
     tag,
@@ -90,6 +94,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.interrupt(id, body.reason),
   });
   add(app, {
+    name: 'resetSession',
     method: 'post',
     path: '/v1/conversations/{id}/reset',
     tag,
@@ -103,6 +108,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.reset(id),
   });
   add(app, {
+    name: 'getContext',
     method: 'get',
     path: '/v1/conversations/{id}/context',
     tag,
@@ -112,6 +118,7 @@ export function addControl(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.context(id),
   });
   add(app, {
+    name: 'getQueue',
     method: 'get',
     path: '/v1/conversations/{id}/queue',
     tag,
@@ -121,6 +128,7 @@ export function addControl(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => ({ queue: await client.queue(id) }),
   });
   add(app, {
+    name: 'editQueue',
     method: 'post',
     path: '/v1/conversations/{id}/queue',
     tag,
@@ -140,8 +148,9 @@ export function addControl(app: GatewayApp): void {
 }
 
 function addContext(app: GatewayApp): void {
-  const chunks = z.strictObject({ chunks: z.array(z.string().max(32)).max(10_000).optional() });
+  const chunks = z.strictObject({ chunks: z.array(chunkId).min(1).max(1_000).optional() });
   add(app, {
+    name: 'compact',
     method: 'post',
     path: '/v1/conversations/{id}/compact',
     tag,
@@ -152,6 +161,7 @@ function addContext(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => (body.chunks ? client.triggerCompaction(id, body.chunks) : client.compact(id)),
   });
   add(app, {
+    name: 'undoCompaction',
     method: 'post',
     path: '/v1/conversations/{id}/compact/undo',
     tag,
@@ -161,6 +171,7 @@ function addContext(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.undoCompaction(id),
   });
   add(app, {
+    name: 'truncate',
     method: 'post',
     path: '/v1/conversations/{id}/truncate',
     tag,
@@ -175,6 +186,7 @@ function addContext(app: GatewayApp): void {
 function addStepping(app: GatewayApp): void {
   const role = 'operator';
   add(app, {
+    name: 'getControl',
     method: 'get',
     path: '/v1/conversations/{id}/control',
     tag,
@@ -185,18 +197,20 @@ function addStepping(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.control(id),
   });
   add(app, {
+    name: 'step',
     method: 'post',
     path: '/v1/conversations/{id}/step',
     tag,
     summary: 'Do exactly one thing',
     role,
     params: onConversation,
-    body: z.strictObject({ id: z.string().max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
+    body: z.strictObject({ id: z.string().min(1).max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
     answer: step,
     act: ({ client }, { params: { id }, body: { id: stepId, scope }, signal }) =>
       client.step(id, { ...(stepId !== undefined && { id: stepId }), ...(scope !== undefined && { scope }), signal }),
   });
   add(app, {
+    name: 'setBreakpoints',
     method: 'put',
     path: '/v1/conversations/{id}/breakpoints',
     tag,
@@ -204,8 +218,8 @@ function addStepping(app: GatewayApp): void {
     role,
     params: onConversation,
     body: z.strictObject({
-      tools: z.array(z.string().max(128)).max(100).optional(),
-      events: z.array(z.string().max(128)).max(100).optional(),
+      tools: z.array(z.string().min(1).max(100)).max(100).optional(),
+      events: z.array(z.string().min(1).max(100)).max(100).optional(),
       onError: z.boolean().optional(),
       costUsd: z.number().min(0).optional(),
     }),

@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import type { Listed } from '../../client.js';
-import type { GatewayApp } from '../context.js';
+import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, onConversation, start, turnId } from './schemas.js';
+import { budget, json, modelName, name, onConversation, orNull, start, turnId, whole, decimal } from './schemas.js';
 
 const tag = 'conversations';
 /** Only the latest are scanned: `before` finds older ones. */
@@ -66,23 +67,25 @@ function hasStatus({ running, state, status }: Listed, wanted: (typeof STATUSES)
 
 export function addConversations(app: GatewayApp): void {
   add(app, {
+    name: 'startConversation',
     method: 'post',
     path: '/v1/conversations',
     tag,
     summary: 'Start a conversation, or attach to the running one of that id',
-    body: z.strictObject({ ...start.shape, id: z.string().min(1).max(64).optional() }),
+    body: z.strictObject({ ...start.shape, id: name.optional() }),
     status: 201,
     answer: z.object({ id: z.string(), attached: z.boolean() }),
     act: ({ client }, { body: { id, ...options } }) => client.start(id ?? `conv-${randomUUID()}`, options),
   });
   add(app, {
+    name: 'listConversations',
     method: 'get',
     path: '/v1/conversations',
     tag,
     summary: 'Conversations, latest started first',
     description: `Filters narrow the latest ${MAX_SCANNED}; \`before\`, the \`startedAt\` of the last one, begins the next page.`,
     query: z.object({
-      limit: z.coerce.number().int().min(1).max(500).default(50),
+      limit: whole(1, 500).default(50).openapi({ default: 50 }),
       running: z.enum(['true', 'false']).optional(),
       before: z.iso
         .datetime({ offset: true })
@@ -92,7 +95,7 @@ export function addConversations(app: GatewayApp): void {
       agent: z.string().max(64).optional(),
       ofTenant: z.string().max(64).optional().openapi({ description: 'for who sees all tenants; `tenant` asks in the place of one' }),
       status: z.enum(STATUSES).optional(),
-      costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
+      costUsd: decimal(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
       text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),
       current: z.enum(['true', 'false']).default('false').openapi({
         description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
@@ -116,6 +119,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'getConversation',
     method: 'get',
     path: '/v1/conversations/{id}',
     tag,
@@ -128,6 +132,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'getStatus',
     method: 'get',
     path: '/v1/conversations/{id}/status',
     tag,
@@ -137,6 +142,7 @@ export function addConversations(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.status(id),
   });
   add(app, {
+    name: 'updateConversation',
     method: 'patch',
     path: '/v1/conversations/{id}',
     tag,
@@ -145,7 +151,7 @@ export function addConversations(app: GatewayApp): void {
     params: onConversation,
     body: z.strictObject({
       title: z.string().max(200).optional(),
-      model: z.string().max(200).nullable().optional(),
+      model: orNull(modelName).optional(),
       mode: z.enum(['auto', 'stepping']).optional(),
       budget: budget.optional(),
     }),
@@ -158,6 +164,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'closeConversation',
     method: 'post',
     path: '/v1/conversations/{id}/close',
     tag,
@@ -172,6 +179,7 @@ export function addConversations(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'deleteConversation',
     method: 'delete',
     path: '/v1/conversations/{id}',
     tag,
@@ -188,6 +196,7 @@ export function addConversations(app: GatewayApp): void {
     act: async ({ client }, { params: { id } }) => client.deleteConversation(id),
   });
   add(app, {
+    name: 'listAgents',
     method: 'get',
     path: '/v1/agents',
     tag,
@@ -196,6 +205,7 @@ export function addConversations(app: GatewayApp): void {
     act: async (_core, { context }) => ({ agents: await context.get('agents')() }),
   });
   add(app, {
+    name: 'getUsage',
     method: 'get',
     path: '/v1/usage',
     tag,
@@ -209,13 +219,18 @@ export function addConversations(app: GatewayApp): void {
     act: ({ client }, { query: { by, since } }) => client.usage({ by, ...(since !== undefined && { since: new Date(since) }) }),
   });
   add(app, {
+    name: 'dispatchEvent',
     method: 'post',
     path: '/v1/conversations/{id}/dispatch',
     tag,
     summary: "Hand over an event of the application's own, for its reducer",
     params: onConversation,
     query: z.object({ wait: z.enum(['true', 'false']).optional() }),
-    body: z.strictObject({ id: z.string().max(128).optional(), type: z.string().max(128), payload: json.optional() }),
+    body: z.strictObject({
+      id: z.string().min(1).max(128).optional(),
+      type: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/),
+      payload: json.optional(),
+    }),
     answer: dispatched,
     act: ({ client }, { params: { id }, query: { wait }, body: { id: eventId, type, payload }, signal }) => {
       const event = { type, ...(eventId !== undefined && { id: eventId }), ...(payload !== undefined && { payload }) };
@@ -225,11 +240,12 @@ export function addConversations(app: GatewayApp): void {
 }
 
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */
-export function chooseMessageId(given: string | undefined, header: string | undefined): string {
+export async function chooseMessageId(context: GatewayContext, given?: string): Promise<string> {
+  const header = context.req.header('idempotency-key');
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });
   }
-  return given ?? header ?? randomUUID();
+  return given ?? header ?? (await idOfRequest(context));
 }
 
 const begun = z.object({
@@ -244,6 +260,7 @@ const named = start.pick({ title: true, agent: true, scope: true }).extend({ bud
 
 export function addLineage(app: GatewayApp): void {
   add(app, {
+    name: 'forkConversation',
     method: 'post',
     path: '/v1/conversations/{id}/fork',
     tag: 'lives',
@@ -255,6 +272,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.fork(id, body),
   });
   add(app, {
+    name: 'resumeConversation',
     method: 'post',
     path: '/v1/conversations/{id}/resume',
     tag: 'lives',
@@ -265,6 +283,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body }) => client.resume(id, body),
   });
   add(app, {
+    name: 'rewindConversation',
     method: 'post',
     path: '/v1/conversations/{id}/rewind',
     tag: 'lives',
@@ -282,6 +301,7 @@ export function addLineage(app: GatewayApp): void {
     act: ({ client }, { params: { id }, body: { to } }) => client.rewind(id, to),
   });
   add(app, {
+    name: 'retryTurn',
     method: 'post',
     path: '/v1/conversations/{id}/retry',
     tag: 'lives',
@@ -289,23 +309,24 @@ export function addLineage(app: GatewayApp): void {
     params: onConversation,
     body: z.strictObject({}),
     answer: answeredAgain,
-    act: ({ client }, { params: { id }, signal, context }) =>
-      client.retry(id, { messageId: chooseMessageId(undefined, context.req.header('idempotency-key')), signal }),
+    act: async ({ client }, { params: { id }, signal, context }) => client.retry(id, { messageId: await chooseMessageId(context), signal }),
   });
   add(app, {
+    name: 'editTurn',
     method: 'post',
     path: '/v1/conversations/{id}/edit',
     tag: 'lives',
     summary: 'Say something else in place of a turn and all after it',
     params: onConversation,
-    body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
+    body: z.strictObject({ text: z.string().min(1), turn: turnId.optional() }),
     answer: answeredAgain,
-    act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
-      const messageId = chooseMessageId(undefined, context.req.header('idempotency-key'));
+    act: async ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
+      const messageId = await chooseMessageId(context);
       return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
     },
   });
   add(app, {
+    name: 'listBranches',
     method: 'get',
     path: '/v1/conversations/{id}/branches',
     tag: 'lives',

@@ -4,7 +4,7 @@ import { LANES } from '../../insight/timeline/shape.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { contextIndex, control, instant, listed, openApproval, queuedEvent, status, thresholds, usage } from './answers.js';
-import { chunkId, onConversation, onTurn, orNull, turnId } from './schemas.js';
+import { chunkId, onConversation, onTurn, orNull, turnId, whole } from './schemas.js';
 
 const tag = 'insight';
 const texts = z.array(z.string());
@@ -201,16 +201,18 @@ const node = z.object(
 
 export function addInsight(app: GatewayApp): void {
   add(app, {
+    name: 'listTurns',
     method: 'get',
     path: '/v1/conversations/{id}/turns',
     tag,
     summary: 'Its turns, the latest page first',
     params: onConversation,
-    query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(50), before: turnId.optional() }),
+    query: z.object({ limit: whole(1, 500).default(50).openapi({ default: 50 }), before: turnId.optional() }),
     answer: z.object({ turns: z.array(turn), more: z.boolean() }),
     act: ({ client }, { params: { id }, query: { limit, before } }) => client.turns(id, { limit, ...(before !== undefined && { before }) }),
   });
   add(app, {
+    name: 'getTimeline',
     method: 'get',
     path: '/v1/conversations/{id}/turns/{turn}/timeline',
     tag,
@@ -231,6 +233,7 @@ export function addInsight(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'explainTurn',
     method: 'get',
     path: '/v1/conversations/{id}/turns/{turn}/why',
     tag,
@@ -240,6 +243,7 @@ export function addInsight(app: GatewayApp): void {
     act: ({ client }, { params: { id, turn: wanted } }) => client.why(id, wanted),
   });
   add(app, {
+    name: 'listChunks',
     method: 'get',
     path: '/v1/conversations/{id}/context/chunks',
     tag,
@@ -249,13 +253,14 @@ export function addInsight(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.contextView(id),
   });
   add(app, {
+    name: 'getChunk',
     method: 'get',
     path: '/v1/conversations/{id}/context/chunks/{chunk}',
     tag,
     summary: 'The text of one chunk, in the prompt or out of it',
     description: 'At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.',
     params: onConversation.extend({ chunk: chunkId }),
-    query: z.object({ offset: z.coerce.number().int().min(0).max(1e9).default(0) }),
+    query: z.object({ offset: whole(0, 1e9).default(0).openapi({ default: 0 }) }),
     answer: z.object({
       id: z.string(),
       kind: z.string(),
@@ -269,6 +274,7 @@ export function addInsight(app: GatewayApp): void {
     act: ({ client }, { params: { id, chunk: wanted }, query: { offset } }) => client.chunk(id, wanted, offset),
   });
   add(app, {
+    name: 'listContextChanges',
     method: 'get',
     path: '/v1/conversations/{id}/context/changes',
     tag,
@@ -278,27 +284,30 @@ export function addInsight(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.contextChanges(id),
   });
   add(app, {
+    name: 'listMoments',
     method: 'get',
     path: '/v1/conversations/{id}/moments',
     tag,
     summary: 'Every event of its past, running or ended',
     role: 'operator',
     params: onConversation,
-    query: z.object({ from: z.coerce.number().int().min(0).default(0), limit: z.coerce.number().int().min(1).max(500).default(200) }),
+    query: z.object({ from: whole(0).default(0).openapi({ default: 0 }), limit: whole(1, 500).default(200).openapi({ default: 200 }) }),
     answer: momentPage,
     act: ({ client }, { params: { id }, query }) => client.moments(id, query),
   });
   add(app, {
+    name: 'getMoment',
     method: 'get',
     path: '/v1/conversations/{id}/moments/{position}',
     tag,
     summary: 'The state before and after one event, and the fields that it changed',
     role: 'operator',
-    params: onConversation.extend({ position: z.coerce.number().int().min(0) }),
+    params: onConversation.extend({ position: whole(0) }),
     answer: momentView,
     act: ({ client }, { params: { id, position } }) => client.moment(id, position),
   });
   add(app, {
+    name: 'getTree',
     method: 'get',
     path: '/v1/conversations/{id}/tree',
     tag,

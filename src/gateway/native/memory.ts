@@ -11,7 +11,7 @@ import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 import { seconds } from './answers.js';
-import { onConversation } from './schemas.js';
+import { onConversation, whole, decimal } from './schemas.js';
 
 const tag = 'memory';
 const onScope = z.object({ scope: z.string().min(1).max(64) });
@@ -85,6 +85,7 @@ const recalled = z
 
 export function addMemory(app: GatewayApp): void {
   add(app, {
+    name: 'getConversationMemory',
     method: 'get',
     path: '/v1/conversations/{id}/memory',
     tag,
@@ -94,6 +95,7 @@ export function addMemory(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.memory(id),
   });
   add(app, {
+    name: 'listItems',
     method: 'get',
     path: '/v1/conversations/{id}/items',
     tag,
@@ -103,6 +105,7 @@ export function addMemory(app: GatewayApp): void {
     act: ({ client }, { params: { id } }) => client.items(id),
   });
   add(app, {
+    name: 'getItem',
     method: 'get',
     path: '/v1/conversations/{id}/items/{item}',
     tag,
@@ -112,6 +115,7 @@ export function addMemory(app: GatewayApp): void {
     act: ({ client }, { params: { id, item } }) => client.item(id, item),
   });
   add(app, {
+    name: 'getMemory',
     method: 'get',
     path: '/v1/memory/{scope}',
     tag,
@@ -133,6 +137,7 @@ export function addMemory(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'search',
     method: 'post',
     path: '/v1/search',
     tag,
@@ -148,6 +153,7 @@ export function addMemory(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'openFound',
     method: 'post',
     path: '/v1/search/open',
     tag,
@@ -158,6 +164,7 @@ export function addMemory(app: GatewayApp): void {
     act: async ({ client }, { body: { scope, at, around } }) => ({ scope, hits: await client.scope(scope).open(at, around) }),
   });
   add(app, {
+    name: 'forget',
     method: 'post',
     path: '/v1/memory/{scope}/forget',
     tag,
@@ -169,13 +176,20 @@ export function addMemory(app: GatewayApp): void {
     act: ({ client }, { params: { scope }, body: { text } }) => client.scope(scope).forget(text),
   });
   add(app, {
+    name: 'reviewProposal',
     method: 'post',
     path: '/v1/memory/{scope}/review',
     tag,
     summary: 'Accept or reject a line that waits for review',
     role: 'operator',
     params: onScope,
-    body: z.strictObject({ id: z.string().max(128), decision: z.enum(['accept', 'reject']) }),
+    body: z.strictObject({
+      id: z
+        .string()
+        .regex(/^prop_\d{4,15}$/)
+        .openapi({ example: 'prop_0001' }),
+      decision: z.enum(['accept', 'reject']),
+    }),
     answer: z.object({ id: z.string(), line: z.string(), state: z.enum(['accepted', 'rejected']) }),
     act: ({ client }, { params: { scope }, body: { id, decision } }) => client.scope(scope).review(id, decision),
   });
@@ -186,6 +200,7 @@ export function addMemory(app: GatewayApp): void {
 function addDocument(app: GatewayApp): void {
   const role = 'operator';
   add(app, {
+    name: 'blameMemory',
     method: 'get',
     path: '/v1/memory/{scope}/blame',
     tag,
@@ -199,13 +214,14 @@ function addDocument(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'listMemoryVersions',
     method: 'get',
     path: '/v1/memory/{scope}/changes',
     tag,
     summary: 'Versions of MEMORY.md, the newest first, with how many lines each brought and took',
     role,
     params: onScope,
-    query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(100) }),
+    query: z.object({ limit: whole(1, 500).default(100).openapi({ default: 100 }) }),
     answer: z.object({ version: z.string(), changes: z.array(change), more: z.boolean() }),
     act: async ({ client }, { params: { scope }, query: { limit } }) => {
       const memory = client.scope(scope);
@@ -215,6 +231,7 @@ function addDocument(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'diffMemory',
     method: 'get',
     path: '/v1/memory/{scope}/diff',
     tag,
@@ -237,6 +254,7 @@ function addDocument(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'listFacts',
     method: 'get',
     path: '/v1/memory/{scope}/facts',
     tag,
@@ -248,6 +266,7 @@ function addDocument(app: GatewayApp): void {
     act: async ({ client }, { params: { scope }, query: { all } }) => ({ facts: await client.scope(scope).facts({ all: all === 'true' }) }),
   });
   add(app, {
+    name: 'searchHistory',
     method: 'get',
     path: '/v1/memory/{scope}/history',
     tag,
@@ -256,8 +275,8 @@ function addDocument(app: GatewayApp): void {
     params: onScope,
     query: z.object({
       query: z.string().max(MAX_QUERY).default(''),
-      limit: z.coerce.number().int().min(1).max(MAX_MATCHES).default(20),
-      before: z.coerce.number().optional().openapi({ description: 'epoch seconds: entries from before it alone' }),
+      limit: whole(1, MAX_MATCHES).default(20).openapi({ default: 20 }),
+      before: decimal(0).optional().openapi({ description: 'epoch seconds: entries from before it alone' }),
     }),
     answer: z.object({ entries: z.array(historyEntry), more: z.boolean() }),
     act: async ({ client }, { params: { scope }, query: { query, limit, before }, signal }) => {
@@ -276,6 +295,7 @@ function addDocument(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'previewForget',
     method: 'post',
     path: '/v1/memory/{scope}/forget/preview',
     tag,

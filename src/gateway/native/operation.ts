@@ -24,6 +24,8 @@ type Answered<T> = [JsonValue] extends [T]
       : { readonly [Field in keyof T]: Answered<T[Field]> };
 
 export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType, Answer extends z.ZodType> {
+  /** Its `operationId`: what clients that are made of the document call it. It stays. */
+  readonly name: string;
   readonly method: 'get' | 'post' | 'patch' | 'put' | 'delete';
   /** As OpenAPI writes it: `/v1/conversations/{id}`. */
   readonly path: string;
@@ -46,6 +48,8 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly status?: 200 | 201 | 202;
   /** It answers server-sent events: `act` makes the response. */
   readonly streams?: true;
+  /** With `Accept: text/event-stream` it answers these: `act` makes the response. */
+  readonly mayStream?: true;
   /** It answers a file: `act` makes the response. */
   readonly answersFile?: true;
   readonly act: (
@@ -67,16 +71,17 @@ export function add<
   Body extends z.ZodType = Nothing,
   Answer extends z.ZodType = z.ZodVoid,
 >(app: GatewayApp, operation: Operation<Path, Query, Body, Answer>): void {
-  const { method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, pending, streams, answersFile } =
-    operation;
+  const { name, method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, pending } = operation;
+  const { streams, mayStream, answersFile } = operation;
   const status = operation.status ?? ((answer ?? streams ?? answersFile) === undefined ? 204 : 200);
   const file = { schema: z.string().openapi({ format: 'binary' }) };
-  const content: Content | undefined = streams
-    ? { 'text/event-stream': { schema: z.string() } }
-    : answersFile
-      ? { '*/*': file }
-      : answer && { 'application/json': { schema: answer } };
+  const content: Content = {
+    ...(answersFile && { '*/*': file }),
+    ...(answer && { 'application/json': { schema: answer } }),
+    ...((streams ?? mayStream) && { 'text/event-stream': { schema: z.string() } }),
+  };
   const route = createRoute({
+    operationId: name,
     method,
     path,
     summary,
@@ -114,6 +119,6 @@ export function add<
 
 type Content = Record<string, { readonly schema: z.ZodType }>;
 
-function describeResponse(description: string, content: Content | undefined): { description: string; content?: Content } {
-  return { description, ...(content && { content }) };
+function describeResponse(description: string, content: Content): { description: string; content?: Content } {
+  return { description, ...(Object.keys(content).length > 0 && { content }) };
 }

@@ -14,7 +14,7 @@ import { ROLES } from '../access/principal.js';
 import { add } from './operation.js';
 import { GatewayError } from '../core/errors.js';
 import { untenanted } from '../tenants/routes.js';
-import { orNull } from './schemas.js';
+import { orNull, whole } from './schemas.js';
 
 export function addNativeRoutes(app: GatewayApp): void {
   for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addInsight, addFleet, addMe]) add(app);
@@ -31,6 +31,7 @@ const me = z
 
 function addMe(app: GatewayApp): void {
   add(app, {
+    name: 'getMe',
     method: 'get',
     path: '/v1/me',
     summary: 'Who asks: the name of the token or user, its role, its tenant and its scopes',
@@ -112,6 +113,7 @@ const agent = z
 /** Workers, failures and findings of the installation; and what agents are. */
 function addFleet(app: GatewayApp): void {
   add(app, {
+    name: 'listWorkers',
     method: 'get',
     path: '/v1/workers',
     tag,
@@ -122,16 +124,18 @@ function addFleet(app: GatewayApp): void {
     act: ({ client }) => client.workers(),
   });
   add(app, {
+    name: 'listFailures',
     method: 'get',
     path: '/v1/failures',
     tag,
     summary: 'What has failed among the latest conversations, by kind',
     role: 'operator',
-    query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(200) }),
+    query: z.object({ limit: whole(1, 200).default(200).openapi({ default: 200 }) }),
     answer: z.object({ failures: z.array(failure), looked: z.int(), silent: z.int(), more: z.boolean() }),
     act: ({ client }, { query: { limit } }) => client.failures({ limit }),
   });
   add(app, {
+    name: 'listFindings',
     method: 'get',
     path: '/v1/findings',
     tag,
@@ -142,6 +146,7 @@ function addFleet(app: GatewayApp): void {
     act: async (_core, { context }) => ({ findings: await context.get('findings')() }),
   });
   add(app, {
+    name: 'getAgent',
     method: 'get',
     path: '/v1/agents/{agent}',
     tag,

@@ -3,7 +3,8 @@
  * a name is not extended: the document would say `allOf` of two objects, each of which refuses the fields of the other.
  */
 import { z } from '@hono/zod-openapi';
-import { LIMITS } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 import type { JsonValue } from '../../records/message.js';
 
 /** How deep and long it may be is checked once, by the client. */
@@ -15,11 +16,37 @@ export function orNull<Schema extends z.ZodType>(schema: Schema): z.ZodUnion<[Sc
   return z.union([schema, z.null()]);
 }
 
+function oneOf(...patterns: readonly RegExp[]): RegExp {
+  return new RegExp(patterns.map(({ source }) => source).join('|'));
+}
+
+/** Of a new conversation, of an agent, and of a scope. */
+export const name = z.string().max(64).regex(ID_PATTERN);
+
 export const problem = z
   .object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() })
   .openapi('Problem', { description: '`type` is `urn:perdura:` and a stable name: not-found, invalid, closed, queue-full, no-worker, …' });
 
-const id = z.string().min(1).max(200).openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
+/** Of a query or a path, which have texts: without the white space and the empty text that JavaScript takes for numbers. */
+export function whole(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  const number = z
+    .string()
+    .regex(/^\d{1,16}$/, 'must be a whole number')
+    .transform(Number);
+  return number.pipe(z.int().min(minimum).max(maximum)).openapi({ type: 'integer', minimum, maximum });
+}
+
+export function decimal(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  const number = z
+    .string()
+    .regex(/^\d{1,16}(?:\.\d{1,400})?(?:e[+-]?\d{1,3})?$/i, 'must be a number')
+    .transform(Number);
+  return number.pipe(z.number().min(minimum).max(maximum)).openapi({ type: 'number', minimum, maximum });
+}
+
+/** Those of sub-agents are made of their parents'. */
+const conversationId = z.string().max(200).regex(oneOf(ID_PATTERN, CHILD_PATTERN));
+const id = conversationId.openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
 export const turnId = z
   .string()
   .regex(/^turn_\d{4,15}$/)
@@ -37,7 +64,7 @@ const budget = z
 
 /** As it was answered; the rest of that answer may come along. */
 const attachment = z
-  .object({ ref: z.string().regex(/^att_/), mediaType: z.string().default('application/octet-stream') })
+  .object({ ref: z.string().regex(/^att_[0-9a-f]{32}$/), mediaType: z.string().default('application/octet-stream') })
   .openapi({ description: 'a reference of `POST /v1/attachments`' });
 const source = z.union([
   z.strictObject({ mediaType: z.string(), url: z.string() }),
@@ -46,20 +73,30 @@ const source = z.union([
   attachment,
 ]);
 
-const name = z.string().max(200).optional();
+const fileName = z.string().max(200).optional();
 const file = z.union([
   z.strictObject({ mediaType: z.string(), url: z.string() }),
-  z.strictObject({ mediaType: z.string().default('application/octet-stream'), base64: z.string(), name }),
-  z.strictObject({ mediaType: z.string(), ref: z.string(), name }),
-  attachment.extend({ name }),
+  z.strictObject({ mediaType: z.string().default('application/octet-stream'), base64: z.string(), name: fileName }),
+  z.strictObject({ mediaType: z.string(), ref: z.string(), name: fileName }),
+  attachment.extend({ name: fileName }),
 ]);
+
+/** As `provider/model`. */
+export const modelName = z
+  .string()
+  .regex(/^[!-.0-~]{1,64}\/[!-~]{1,128}$/)
+  .openapi({ example: 'anthropic/claude-sonnet-5' });
+export const callId = z
+  .string()
+  .regex(/^turn_\d{4,15}\/c\d{1,6}$/)
+  .openapi({ example: 'turn_0001/c1' });
 
 export const start = z
   .strictObject({
-    agent: z.string().max(64).optional(),
-    scope: z.string().max(64).optional().openapi({ description: "whose long-term memory it has; the agent's own without one" }),
+    agent: name.optional(),
+    scope: name.optional().openapi({ description: "whose long-term memory it has; the agent's own without one" }),
     title: z.string().max(200).optional(),
-    model: z.string().max(200).optional(),
+    model: modelName.optional(),
     mode: z.enum(['auto', 'stepping']).optional(),
     budget: budget.optional(),
     context: object.optional(),
@@ -107,7 +144,7 @@ export const message = z
 
 export const decision = z
   .strictObject({
-    callId: z.string().min(1).max(64),
+    callId,
     decision: z.enum(['approve', 'deny']),
     note: z.string().optional().openapi({ description: 'a reason, or the answer to a question' }),
     hash: z.string().optional().openapi({ description: 'of the approval that was shown: other arguments are then not allowed' }),
@@ -115,7 +152,7 @@ export const decision = z
     always: z.literal(true).optional().openapi({ description: 'with `approve`: this very call is not asked about again in this session' }),
     output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
     isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
-    conversation: z.string().optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
+    conversation: conversationId.optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
   })
   .openapi('Decision');
 

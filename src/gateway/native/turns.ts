@@ -5,6 +5,7 @@ import { CLEARED, type Conversations } from '../core/conversations.js';
 import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
+import { waitForEnd } from '../core/turn-status.js';
 import type { TurnEventAt } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -12,16 +13,17 @@ import { sendEvents, type ServerEvent } from '../sse.js';
 import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
 import { entry, submitted, turnResult } from './answers.js';
-import { cursor, message, onConversation, onTurn, turnId } from './schemas.js';
+import { cursor, message, onConversation, onTurn, turnId, whole, decimal } from './schemas.js';
 
 const tag = 'turns';
-const seconds = z.coerce.number().min(0).max(3_600);
+const seconds = decimal(0, 3_600);
 const DEFAULT_WAIT_S = 60;
 const MAX_CONVERSATIONS = 50;
 const beginning = z.union([cursor, turnId]);
 
 export function addTurns(app: GatewayApp): void {
   add(app, {
+    name: 'sendMessage',
     method: 'post',
     path: '/v1/conversations/{id}/messages',
     tag,
@@ -31,12 +33,16 @@ export function addTurns(app: GatewayApp): void {
       '`Accept: text/event-stream` the turn is streamed, to a last event `turn-finished` with the whole answer. The same id is one ' +
       'message, and `start` begins the conversation where there is none.',
     params: onConversation,
-    query: z.object({ mode: z.enum(['wait', 'enqueue']).default('wait'), wait: seconds.default(DEFAULT_WAIT_S) }),
+    query: z.object({
+      mode: z.enum(['wait', 'enqueue']).default('wait'),
+      wait: seconds.default(DEFAULT_WAIT_S).openapi({ default: DEFAULT_WAIT_S }),
+    }),
     body: message,
     answer: turnResult,
     pending: submitted,
+    mayStream: true,
     act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...fields }, signal, context }) => {
-      const sent = { ...fields, id: chooseMessageId(fields.id, context.req.header('idempotency-key')) };
+      const sent = { ...fields, id: await chooseMessageId(context, fields.id) };
       const options = { signal, ...(begin !== undefined && { start: begin }) };
       if (wantsEvents(context)) {
         return streamed(context, async function* (gone) {
@@ -49,10 +55,11 @@ export function addTurns(app: GatewayApp): void {
       context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
       if (mode === 'enqueue') return context.json(taken, 202);
       if (taken.turn === null) return CLEARED;
-      return waited(core, { id, turn: taken.turn, wait, signal }, () => context.json(taken, 202));
+      return (await waitFor(core, { id, turn: taken.turn, wait, signal })) ?? context.json(taken, 202);
     },
   });
   add(app, {
+    name: 'attachFile',
     method: 'post',
     path: '/v1/conversations/{id}/attachments',
     tag,
@@ -66,6 +73,7 @@ export function addTurns(app: GatewayApp): void {
     act: async ({ client }, { params: { id }, context }) => client.attach(id, new Uint8Array(await context.req.arrayBuffer())),
   });
   add(app, {
+    name: 'withdrawMessage',
     method: 'delete',
     path: '/v1/conversations/{id}/messages/{messageId}',
     tag,
@@ -75,18 +83,22 @@ export function addTurns(app: GatewayApp): void {
     act: ({ client }, { params: { id, messageId } }) => client.withdraw(id, messageId),
   });
   add(app, {
+    name: 'getTurn',
     method: 'get',
     path: '/v1/conversations/{id}/turns/{turn}',
     tag,
     summary: 'How a turn ended; waits for that for up to `wait` seconds, then answers 202',
     params: onTurn,
-    query: z.object({ wait: seconds.default(DEFAULT_WAIT_S) }),
+    query: z.object({ wait: seconds.default(DEFAULT_WAIT_S).openapi({ default: DEFAULT_WAIT_S }) }),
     answer: turnResult,
     pending: z.object({ conversation: z.string(), turn: z.string() }),
-    act: (core, { params: { id, turn }, query: { wait }, signal, context }) =>
-      waited(core, { id, turn, wait, signal }, () => context.json({ conversation: id, turn }, 202)),
+    act: async (core, { params: { id, turn }, query: { wait }, signal, context }) => {
+      const result = wait === 0 ? undefined : await waitFor(core.whileWorked, { id, turn, wait, signal });
+      return result ?? (await waitForEnd(core, { conversation: id, turn }, signal)) ?? context.json({ conversation: id, turn }, 202);
+    },
   });
   add(app, {
+    name: 'streamTurn',
     method: 'get',
     path: '/v1/conversations/{id}/turns/{turn}/events',
     tag,
@@ -98,6 +110,7 @@ export function addTurns(app: GatewayApp): void {
       streamed(context, (gone) => toServerEvents(core.attach({ id, turn, after: lastEventId(context) ?? after, signal: gone }))),
   });
   add(app, {
+    name: 'streamConversation',
     method: 'get',
     path: '/v1/conversations/{id}/events',
     tag,
@@ -110,6 +123,7 @@ export function addTurns(app: GatewayApp): void {
       streamed(context, (gone) => watched(core, id, lastEventId(context) ?? after, gone)),
   });
   add(app, {
+    name: 'streamConversations',
     method: 'get',
     path: '/v1/events',
     tag,
@@ -134,6 +148,7 @@ export function addTurns(app: GatewayApp): void {
     },
   });
   add(app, {
+    name: 'listEntries',
     method: 'get',
     path: '/v1/conversations/{id}/entries',
     tag,
@@ -142,11 +157,11 @@ export function addTurns(app: GatewayApp): void {
       '`last` asks for the latest ones instead of the first, `before` for those before a slot: a long conversation is read from its end.',
     params: onConversation,
     query: z.object({
-      after: z.coerce.number().int().min(0).default(0),
-      before: z.coerce.number().int().min(1).optional(),
-      last: z.coerce.number().int().min(1).max(1_000).optional().openapi({ description: 'how many at most, in place of `limit`' }),
-      limit: z.coerce.number().int().min(1).max(1_000).default(200),
-      branch: z.coerce.number().int().min(1).optional().openapi({ description: 'what a rewind has cut out' }),
+      after: whole(0).default(0).openapi({ default: 0 }),
+      before: whole(1).optional(),
+      last: whole(1, 1_000).optional().openapi({ description: 'how many at most, in place of `limit`' }),
+      limit: whole(1, 1_000).default(200).openapi({ default: 200 }),
+      branch: whole(1).optional().openapi({ description: 'what a rewind has cut out' }),
     }),
     answer: z.object({
       entries: z.array(entry),
@@ -167,16 +182,16 @@ export function addTurns(app: GatewayApp): void {
   });
 }
 
-async function waited(
+/** Undefined where it has not ended within `wait` seconds. */
+async function waitFor(
   core: Conversations,
   { id, turn, wait, signal }: { readonly id: string; readonly turn: string; readonly wait: number; readonly signal: AbortSignal },
-  goesOn: () => Response,
-): Promise<TurnResult | Response> {
+): Promise<TurnResult | undefined> {
   const patience = timeoutSignal(wait * 1000);
   try {
     return await core.ended(id, turn, AbortSignal.any([signal, patience]));
   } catch (error) {
-    if (patience.aborted && !signal.aborted) return goesOn();
+    if (patience.aborted && !signal.aborted) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,4 @@
 /** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { turnNumber, turnId } from '../../records/identity.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -20,6 +19,7 @@ import {
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, schemaIn, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { readSettings, toEcho } from './settings.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
@@ -95,7 +95,7 @@ export function addResponses(app: GatewayApp): void {
       return streamed(context, head, segment, (gone) => fromItsBeginning(core, source, gone));
     }
     if (body.background === true) return context.json(runningResponse(head, source.position > 0 ? 'queued' : 'in_progress'));
-    const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core, signal)), signal);
+    const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core.whileWorked, signal)), signal);
     return context.json(endedResponse(head, answer, { endedAt: Math.floor(Date.now() / 1000) }));
   });
 
@@ -151,7 +151,8 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }), ...(echo && { echo }) };
   const key = idempotencyKey(context);
   const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
-  const message = { ...beside, ...firstMedia(supplied), id: key ?? randomUUID(), text: firstMessage(supplied) };
+  const fresh = await idOfRequest(context);
+  const message = { ...beside, ...firstMedia(supplied), id: key ?? fresh, text: firstMessage(supplied) };
   const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
     const before = readResponseId(body.previous_response_id, 'previous_response_id');
@@ -166,7 +167,7 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
     return fromSubmitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
-  return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+  return submitSupplied(core, { ...asking, supplied, key, fresh, beside, signal });
 }
 
 /** After the newest turn in the same conversation, after an earlier one in a fork that begins with it. */

@@ -1,5 +1,4 @@
 /** OpenAI's API, for its clients: an agent is a model, and a conversation is what goes on behind it. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
@@ -9,6 +8,7 @@ import type { Conversations } from '../core/conversations.js';
 import { answerNamed, firstMessage, newestMedia, submitSupplied, type Beside } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { idOfRequest } from '../core/repeated-requests.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
 import { answerFormat, content, parseArguments, readMessages, readOutput, readStop, readTools, stopFields, toolFields } from './request.js';
@@ -98,8 +98,8 @@ function addChatCompletions(app: GatewayApp): void {
     const mayPause = after !== undefined || (body.tools ?? []).length > 0;
     // Of a turn that goes on, its first message has set what the answer has to fit.
     const wantsData = after === undefined ? (body.response_format?.type ?? 'text') !== 'text' : undefined;
-    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(core, gone));
+    const snapshots = (gone: AbortSignal, reading = core): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(reading, gone));
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       return sendEvents(
@@ -108,7 +108,7 @@ function addChatCompletions(app: GatewayApp): void {
         (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
       );
     }
-    const answer = await waitForAnswer(snapshots(signal), signal);
+    const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
     refuseFailed(answer.result);
     return context.json(completion(of, answer));
   });
@@ -134,15 +134,16 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   const stop = readStop(body);
   const beside: Beside = { ...(output && { output }), ...(tools && { tools }), ...(stop && { stop }) };
   const key = idempotencyKey(context);
+  const fresh = await idOfRequest(context);
   const named = context.req.header(CONVERSATION_HEADER);
   if (named === undefined) {
     const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
-    return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+    return submitSupplied(core, { ...asking, supplied, key, fresh, beside, signal });
   }
   if (named === '' || named.length > 512) throw invalid(`${CONVERSATION_HEADER} must have 1 to 512 characters`);
   const conversation = toConversationId(named);
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
-  const id = key ?? randomUUID();
+  const id = key ?? fresh;
   await (tools?.length ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
   const newest = firstMessage({ messages: supplied.messages.slice(-1) });
   const message = { ...beside, ...newestMedia(supplied), id, text: newest };

@@ -12,37 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /** Agents that a conversation may have */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Agents that a conversation may have */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            agents: string[];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listAgents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -59,37 +29,7 @@ export interface paths {
             cookie?: never;
         };
         /** What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    agent: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Agent"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getAgent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -106,42 +46,7 @@ export interface paths {
             cookie?: never;
         };
         /** What waits for a person in all conversations */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What waits for a person in all conversations */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            approvals: components["schemas"]["Approval"][];
-                            more: boolean;
-                            silent: {
-                                id: string;
-                                reason: string;
-                            }[];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listAllApprovals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -163,39 +68,7 @@ export interface paths {
          * Send a file, for messages that will name it
          * @description The body is the file itself: PNG, JPEG, GIF or WebP, PDF, or text in UTF-8 or UTF-16, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/octet-stream": string;
-                };
-            };
-            responses: {
-                /** @description Send a file, for messages that will name it */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Attachment"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["uploadFile"];
         delete?: never;
         options?: never;
         head?: never;
@@ -210,37 +83,7 @@ export interface paths {
             cookie?: never;
         };
         /** What a file is */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    ref: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What a file is */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Attachment"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -257,37 +100,7 @@ export interface paths {
             cookie?: never;
         };
         /** The file itself */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    ref: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The file itself */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "*/*": string;
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["downloadFile"];
         put?: never;
         post?: never;
         delete?: never;
@@ -307,105 +120,10 @@ export interface paths {
          * Conversations, latest started first
          * @description Filters narrow the latest 5000; `before`, the `startedAt` of the last one, begins the next page.
          */
-        get: {
-            parameters: {
-                query?: {
-                    agent?: string;
-                    /** @description only those that started in that millisecond or earlier: its own come once more */
-                    before?: string;
-                    /** @description only those that are known to have cost so much */
-                    costUsd?: number | null;
-                    /** @description ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn */
-                    current?: "true" | "false";
-                    limit?: number;
-                    /** @description for who sees all tenants; `tenant` asks in the place of one */
-                    ofTenant?: string;
-                    running?: "true" | "false";
-                    /** @description only those that started then or later */
-                    since?: string;
-                    status?: "running" | "waiting" | "failed" | "ended" | "canceled" | "terminated" | "timed-out";
-                    /** @description in the id or the title */
-                    text?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Conversations, latest started first */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            conversations: components["schemas"]["Listed"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listConversations"];
         put?: never;
         /** Start a conversation, or attach to the running one of that id */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        agent?: string;
-                        budget?: components["schemas"]["Budget"];
-                        context?: {
-                            [key: string]: unknown;
-                        };
-                        id?: string;
-                        /** @enum {string} */
-                        mode?: "auto" | "stepping";
-                        model?: string;
-                        /** @description whose long-term memory it has; the agent's own without one */
-                        scope?: string;
-                        title?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Start a conversation, or attach to the running one of that id */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            attached: boolean;
-                            id: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["startConversation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -420,127 +138,18 @@ export interface paths {
             cookie?: never;
         };
         /** A conversation: what it is, and what it does now */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A conversation: what it is, and what it does now */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Conversation"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getConversation"];
         put?: never;
         post?: never;
         /** Remove one that has ended, with its sub-agents, for good */
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Remove one that has ended, with its sub-agents, for good */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            lives: number;
-                            /** @description for how long Temporal has histories of what has ended */
-                            retentionDays: number | null;
-                            runs: number;
-                            /** @description whose long-term memory it had: that stays */
-                            scopes: string[];
-                            subAgents: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        delete: operations["deleteConversation"];
         options?: never;
         head?: never;
         /**
          * Rename it, change its model, its mode or its budget
          * @description The mode needs the role operator. A user chooses among the models of agent.json, and may only lower its limits.
          */
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        budget?: components["schemas"]["Budget"];
-                        /** @enum {string} */
-                        mode?: "auto" | "stepping";
-                        model?: string | null;
-                        title?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Rename it, change its model, its mode or its budget */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        patch: operations["updateConversation"];
         trace?: never;
     };
     "/v1/conversations/{id}/approvals": {
@@ -551,40 +160,7 @@ export interface paths {
             cookie?: never;
         };
         /** What waits for a person in it and in its sub-agents, with the arguments whole */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What waits for a person in it and in its sub-agents, with the arguments whole */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            approvals: components["schemas"]["Approval"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listApprovals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -606,45 +182,7 @@ export interface paths {
          * Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message
          * @description The body is the file itself: PNG, JPEG, GIF, WebP or PDF, by its content, of at most 10 MiB. `images: [answer]` sends a picture, `documents: [answer]` a PDF.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/octet-stream": string;
-                };
-            };
-            responses: {
-                /** @description Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            mediaType: string;
-                            ref: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["attachFile"];
         delete?: never;
         options?: never;
         head?: never;
@@ -659,40 +197,7 @@ export interface paths {
             cookie?: never;
         };
         /** What rewinds have cut out of it */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What rewinds have cut out of it */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            branches: components["schemas"]["Branch"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listBranches"];
         put?: never;
         post?: never;
         delete?: never;
@@ -710,47 +215,7 @@ export interface paths {
         };
         get?: never;
         /** Where it stops by itself, in place of what was set before */
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        costUsd?: number;
-                        events?: string[];
-                        onError?: boolean;
-                        tools?: string[];
-                    };
-                };
-            };
-            responses: {
-                /** @description Where it stops by itself, in place of what was set before */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ControlStatus"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        put: operations["setBreakpoints"];
         post?: never;
         delete?: never;
         options?: never;
@@ -768,46 +233,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** End it: what is queued is run out, and what was said is remembered */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        memory?: boolean;
-                    };
-                };
-            };
-            responses: {
-                /** @description End it: what is queued is run out, and what was said is remembered */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            id: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["closeConversation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -824,44 +250,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Make memory of the older turns now, or of these chunks */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        chunks?: string[];
-                    };
-                };
-            };
-            responses: {
-                /** @description Make memory of the older turns now, or of these chunks */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["CompactionOutcome"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["compact"];
         delete?: never;
         options?: never;
         head?: never;
@@ -878,38 +267,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Take the last compaction back */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Take the last compaction back */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["CompactionOutcome"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["undoCompaction"];
         delete?: never;
         options?: never;
         head?: never;
@@ -924,38 +282,7 @@ export interface paths {
             cookie?: never;
         };
         /** What the next model call would see, and what it takes */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What the next model call would see, and what it takes */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ContextIndex"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getContext"];
         put?: never;
         post?: never;
         delete?: never;
@@ -972,42 +299,7 @@ export interface paths {
             cookie?: never;
         };
         /** Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            changes: components["schemas"]["ContextChange"][];
-                            complete: boolean;
-                            problems: string[];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listContextChanges"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1024,38 +316,7 @@ export interface paths {
             cookie?: never;
         };
         /** What the next model call sees, chunk by chunk */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What the next model call sees, chunk by chunk */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ContextView"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listChunks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1075,50 +336,7 @@ export interface paths {
          * The text of one chunk, in the prompt or out of it
          * @description At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.
          */
-        get: {
-            parameters: {
-                query?: {
-                    offset?: number | null;
-                };
-                header?: never;
-                path: {
-                    chunk: string;
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The text of one chunk, in the prompt or out of it */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            characters: number;
-                            id: string;
-                            kind: string;
-                            next: number | null;
-                            offset: number;
-                            role: string | null;
-                            text: string;
-                            turn: string | null;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getChunk"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1135,38 +353,7 @@ export interface paths {
             cookie?: never;
         };
         /** How it is stepped through, and what comes next */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description How it is stepped through, and what comes next */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Control"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getControl"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1188,46 +375,7 @@ export interface paths {
          * Allow a call, refuse it, or answer a question
          * @description With `input`, which changes the arguments, it needs the role operator.
          */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Decision"];
-                };
-            };
-            responses: {
-                /** @description Allow a call, refuse it, or answer a question */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            callId: string;
-                            /** @enum {string} */
-                            decision: "approve" | "deny";
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["decide"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1244,72 +392,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Hand over an event of the application's own, for its reducer */
-        post: {
-            parameters: {
-                query?: {
-                    wait?: "true" | "false";
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        id?: string;
-                        payload?: unknown;
-                        type: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Hand over an event of the application's own, for its reducer */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            id: string;
-                            position: number;
-                            /** @description with `wait`: what its reducer has made of it */
-                            result?: {
-                                addedChunks: string[];
-                                contextTokens: {
-                                    after: number;
-                                    before: number;
-                                };
-                                /** @enum {string} */
-                                kind: "reduced";
-                                removedChunkIds: string[];
-                            } | {
-                                /** @enum {string} */
-                                kind: "unreduced";
-                            } | {
-                                error: string;
-                                /** @enum {string} */
-                                kind: "parked";
-                            } | {
-                                /** @enum {string} */
-                                kind: "not-known";
-                            };
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["dispatchEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1326,46 +409,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Say something else in place of a turn and all after it */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        text: string;
-                        /** @example turn_0001 */
-                        turn?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Say something else in place of a turn and all after it */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AnsweredAgain"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["editTurn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1383,52 +427,7 @@ export interface paths {
          * Everything recorded, oldest first
          * @description `last` asks for the latest ones instead of the first, `before` for those before a slot: a long conversation is read from its end.
          */
-        get: {
-            parameters: {
-                query?: {
-                    after?: number | null;
-                    before?: number;
-                    /** @description what a rewind has cut out */
-                    branch?: number;
-                    /** @description how many at most, in place of `limit` */
-                    last?: number;
-                    limit?: number;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Everything recorded, oldest first */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            entries: components["schemas"]["Entry"][];
-                            /** @description for `after`; null: there are no more */
-                            next: number | null;
-                            /** @description for `before`, where `last` was asked for; null: they begin with the first */
-                            previous: number | null;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listEntries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1448,41 +447,7 @@ export interface paths {
          * Live events of a conversation
          * @description An event `resync` means that some before it are no longer kept: read the entries, then go on.
          */
-        get: {
-            parameters: {
-                query?: {
-                    /** @description of an event that was seen; 0: all that is kept; $: from now on */
-                    after?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Live events of a conversation */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "text/event-stream": string;
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["streamConversation"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1501,61 +466,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Begin another conversation with its turns up to one of them */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        agent?: string;
-                        /** @example turn_0001 */
-                        at: string;
-                        budget?: components["schemas"]["Budget"];
-                        id?: string;
-                        /** @description whose long-term memory it has; the agent's own without one */
-                        scope?: string;
-                        title?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Begin another conversation with its turns up to one of them */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @description whose turns it begins with */
-                            conversation: string;
-                            id: string;
-                            /** @description turns that its model sees word for word */
-                            inContext: number;
-                            tokens: number;
-                            /** @description the last one that is shared */
-                            turn: string;
-                            turns: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["forkConversation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1572,42 +483,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Stop what it does now; what was said stays */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        reason?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Stop what it does now; what was said stays */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["interrupt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1622,41 +498,7 @@ export interface paths {
             cookie?: never;
         };
         /** What is in its memory channel, without the contents */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What is in its memory channel, without the contents */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            items: components["schemas"]["MemoryItem"][];
-                            skipped: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listItems"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1673,56 +515,7 @@ export interface paths {
             cookie?: never;
         };
         /** One item of its memory channel, with its text */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    item: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description One item of its memory channel, with its text */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            content: {
-                                bytes: number;
-                                json: boolean;
-                                ref: string;
-                            };
-                            id: string;
-                            relatedTo: string[];
-                            session: number;
-                            size: number;
-                            slot?: number;
-                            source: string;
-                            tags: string[];
-                            text: string;
-                            ts: number;
-                            /** @enum {string} */
-                            type: "action_result" | "web_content" | "database_result" | "custom";
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getItem"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1739,42 +532,7 @@ export interface paths {
             cookie?: never;
         };
         /** Summaries of its turns, and the facts of its scope */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Summaries of its turns, and the facts of its scope */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            episodes: components["schemas"]["Episode"][];
-                            facts: components["schemas"]["Fact"][];
-                            skipped: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getConversationMemory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1796,54 +554,7 @@ export interface paths {
          * Send a message
          * @description Waits for the answer for up to `wait` seconds, then answers 202 with the turn, which goes on; `mode=enqueue` answers at once. With `Accept: text/event-stream` the turn is streamed, to a last event `turn-finished` with the whole answer. The same id is one message, and `start` begins the conversation where there is none.
          */
-        post: {
-            parameters: {
-                query?: {
-                    mode?: "wait" | "enqueue";
-                    wait?: number | null;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-            responses: {
-                /** @description Send a message */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TurnResult"];
-                    };
-                };
-                /** @description It is not there yet */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Submitted"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["sendMessage"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1861,43 +572,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Take back a message that no turn has taken yet */
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    messageId: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Take back a message that no turn has taken yet */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            messageId: string;
-                            reason?: string;
-                            withdrawn: boolean;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        delete: operations["withdrawMessage"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1911,41 +586,7 @@ export interface paths {
             cookie?: never;
         };
         /** Every event of its past, running or ended */
-        get: {
-            parameters: {
-                query?: {
-                    from?: number | null;
-                    limit?: number;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Every event of its past, running or ended */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Moments"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listMoments"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1962,39 +603,7 @@ export interface paths {
             cookie?: never;
         };
         /** The state before and after one event, and the fields that it changed */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    position: number | null;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The state before and after one event, and the fields that it changed */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["MomentView"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getMoment"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2011,93 +620,10 @@ export interface paths {
             cookie?: never;
         };
         /** What waits in its queue */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What waits in its queue */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            queue: components["schemas"]["QueuedEvent"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getQueue"];
         put?: never;
         /** Drop, move or clear what waits in its queue, and see what waits then */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        id: string;
-                        /** @enum {string} */
-                        op: "drop";
-                    } | {
-                        /** @description null: to the end */
-                        before: string | null;
-                        id: string;
-                        /** @enum {string} */
-                        op: "move";
-                    } | {
-                        /** @enum {string} */
-                        op: "clear";
-                    };
-                };
-            };
-            responses: {
-                /** @description Drop, move or clear what waits in its queue, and see what waits then */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            queue: components["schemas"]["QueuedEvent"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["editQueue"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2114,44 +640,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Clear the session, as `/new` does */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Clear the session, as `/new` does */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @enum {string} */
-                            consolidation: "model" | "raw-fallback" | "nothing-to-do";
-                            reply: string;
-                            /** @description that begins */
-                            session: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["resetSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2168,58 +657,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Go on with one that has ended */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        agent?: string;
-                        budget?: components["schemas"]["Budget"];
-                        /** @description whose long-term memory it has; the agent's own without one */
-                        scope?: string;
-                        title?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Go on with one that has ended */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @description whose turns it begins with */
-                            conversation: string;
-                            id: string;
-                            /** @description turns that its model sees word for word */
-                            inContext: number;
-                            tokens: number;
-                            /** @description the last one that is shared */
-                            turn: string;
-                            turns: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["resumeConversation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2236,42 +674,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Answer the last turn anew; the old answer becomes a branch */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": Record<string, never>;
-                };
-            };
-            responses: {
-                /** @description Answer the last turn anew; the old answer becomes a branch */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AnsweredAgain"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["retryTurn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2288,53 +691,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Cut out the turns after one of them; a branch keeps them */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        /** @example turn_0001 */
-                        to: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Cut out the turns after one of them; a branch keeps them */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            branch: number | null;
-                            cut: number;
-                            epoch: number;
-                            session: number;
-                            /** @description the last turn that stays; `turn_0000`: none does */
-                            to: string;
-                            turnId?: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["rewindConversation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2349,38 +706,7 @@ export interface paths {
             cookie?: never;
         };
         /** What a running conversation does now */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What a running conversation does now */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Status"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getStatus"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2399,46 +725,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Do exactly one thing */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        id?: string;
-                        /** @enum {string} */
-                        scope?: "into" | "over";
-                    };
-                };
-            };
-            responses: {
-                /** @description Do exactly one thing */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Step"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["step"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2453,58 +740,7 @@ export interface paths {
             cookie?: never;
         };
         /** It and its sub-agents, to the last level */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description It and its sub-agents, to the last level */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            conversations: {
-                                agent: string | null;
-                                closedAt: string | null;
-                                costUsd?: number | null;
-                                id: string;
-                                model?: string | null;
-                                /** @description by which its tenant knows it, where that is another id; null for the tenant */
-                                publicId?: string | null;
-                                running: boolean;
-                                /** @description whose memory it has */
-                                scope?: string | null;
-                                startedAt: string;
-                                state: string;
-                                status?: string | null;
-                                tenant?: string | null;
-                                title: string | null;
-                                turns?: number | null;
-                            }[];
-                            more: boolean;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getTree"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2523,44 +759,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Leave the oldest out of the prompt, or these chunks */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": {
-                        chunks?: string[];
-                    };
-                };
-            };
-            responses: {
-                /** @description Leave the oldest out of the prompt, or these chunks */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["CompactionOutcome"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["truncate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2575,44 +774,7 @@ export interface paths {
             cookie?: never;
         };
         /** Its turns, the latest page first */
-        get: {
-            parameters: {
-                query?: {
-                    before?: string;
-                    limit?: number;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Its turns, the latest page first */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            more: boolean;
-                            turns: components["schemas"]["Turn"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listTurns"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2629,53 +791,7 @@ export interface paths {
             cookie?: never;
         };
         /** How a turn ended; waits for that for up to `wait` seconds, then answers 202 */
-        get: {
-            parameters: {
-                query?: {
-                    wait?: number | null;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    turn: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description How a turn ended; waits for that for up to `wait` seconds, then answers 202 */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TurnResult"];
-                    };
-                };
-                /** @description It is not there yet */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            conversation: string;
-                            turn: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getTurn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2692,42 +808,7 @@ export interface paths {
             cookie?: never;
         };
         /** A turn from its beginning, or after `Last-Event-ID`, to its end */
-        get: {
-            parameters: {
-                query?: {
-                    /** @description of an event that was seen; 0: all that is kept; $: from now on */
-                    after?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    turn: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A turn from its beginning, or after `Last-Event-ID`, to its end */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "text/event-stream": string;
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["streamTurn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2747,39 +828,7 @@ export interface paths {
          * What happened in a turn and when, attempt by attempt
          * @description From Temporal's history: model calls, tools, sub-agents, waiting for people and for another try, memory, the store and healing; deaths and changes of workers as marks. A part that has passed its retention is not in it.
          */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    turn: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What happened in a turn and when, attempt by attempt */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Timeline"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getTimeline"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2796,39 +845,7 @@ export interface paths {
             cookie?: never;
         };
         /** Why a turn is no longer in the prompt */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description id of the conversation */
-                    id: string;
-                    turn: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Why a turn is no longer in the prompt */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Why"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["explainTurn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2848,38 +865,7 @@ export interface paths {
          * Live events of up to 50 conversations in one stream
          * @description Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything. `cursor` of an event is where its own conversation is. `after` says where to begin, once for each `conversation` and in their order: a cursor, or a turn, from whose beginning on.
          */
-        get: {
-            parameters: {
-                query: {
-                    after?: string | (string)[];
-                    conversation: string | string[];
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Live events of up to 50 conversations in one stream */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "text/event-stream": string;
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["streamConversations"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2896,42 +882,7 @@ export interface paths {
             cookie?: never;
         };
         /** What has failed among the latest conversations, by kind */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What has failed among the latest conversations, by kind */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            failures: components["schemas"]["FailureGroup"][];
-                            looked: number;
-                            more: boolean;
-                            silent: number;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listFailures"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2948,37 +899,7 @@ export interface paths {
             cookie?: never;
         };
         /** What `perdura doctor` finds where this gateway runs */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What `perdura doctor` finds where this gateway runs */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            findings: components["schemas"]["Finding"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listFindings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2995,35 +916,7 @@ export interface paths {
             cookie?: never;
         };
         /** Who asks: the name of the token or user, its role, its tenant and its scopes */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Who asks: the name of the token or user, its role, its tenant and its scopes */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Me"];
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getMe"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3040,45 +933,7 @@ export interface paths {
             cookie?: never;
         };
         /** MEMORY.md of a scope, its facts, and the latest of its HISTORY */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description MEMORY.md of a scope, its facts, and the latest of its HISTORY */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            facts: components["schemas"]["Fact"][];
-                            history: components["schemas"]["HistoryEntry"][];
-                            proposals: components["schemas"]["Proposal"][];
-                            text: {
-                                text: string;
-                                version: string;
-                            };
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getMemory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3095,40 +950,7 @@ export interface paths {
             cookie?: never;
         };
         /** MEMORY.md line by line, each with who brought it and when */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description MEMORY.md line by line, each with who brought it and when */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            lines: components["schemas"]["BlamedLine"][];
-                            version: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["blameMemory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3145,43 +967,7 @@ export interface paths {
             cookie?: never;
         };
         /** Versions of MEMORY.md, the newest first, with how many lines each brought and took */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                };
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Versions of MEMORY.md, the newest first, with how many lines each brought and took */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            changes: components["schemas"]["MemoryChange"][];
-                            more: boolean;
-                            version: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listMemoryVersions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3198,48 +984,7 @@ export interface paths {
             cookie?: never;
         };
         /** What is new, gone and the same between two versions; without `from`, by the change that made `to` */
-        get: {
-            parameters: {
-                query?: {
-                    from?: string;
-                    to?: string;
-                };
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What is new, gone and the same between two versions; without `from`, by the change that made `to` */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            from: string;
-                            lines: {
-                                /** @enum {string} */
-                                kind: "added" | "removed" | "kept";
-                                line: string;
-                            }[];
-                            to: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["diffMemory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3256,41 +1001,7 @@ export interface paths {
             cookie?: never;
         };
         /** Facts of a scope; with `all`, those too that others have replaced, and by which */
-        get: {
-            parameters: {
-                query?: {
-                    all?: "true" | "false";
-                };
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Facts of a scope; with `all`, those too that others have replaced, and by which */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            facts: components["schemas"]["Fact"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listFacts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3309,47 +1020,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Remove every line and fact that says this, and keep it from coming back */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        text: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Remove every line and fact that says this, and keep it from coming back */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            facts: string[];
-                            lines: string[];
-                            proposals: string[];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["forget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3366,54 +1037,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What `forget` would take out, by the same rule; nothing is changed */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        text: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description What `forget` would take out, by the same rule; nothing is changed */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            facts: {
-                                fact: string;
-                                id: string;
-                            }[];
-                            historyLines: number;
-                            lines: string[];
-                            proposals: {
-                                id: string;
-                                line: string;
-                            }[];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["previewForget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3428,45 +1052,7 @@ export interface paths {
             cookie?: never;
         };
         /** Entries of HISTORY that have all the words, newest first; without words, all of them */
-        get: {
-            parameters: {
-                query?: {
-                    /** @description epoch seconds: entries from before it alone */
-                    before?: number | null;
-                    limit?: number;
-                    query?: string;
-                };
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Entries of HISTORY that have all the words, newest first; without words, all of them */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            entries: components["schemas"]["HistoryEntry"][];
-                            more: boolean;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["searchHistory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3485,50 +1071,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Accept or reject a line that waits for review */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    scope: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        decision: "accept" | "reject";
-                        id: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description Accept or reject a line that waits for review */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            id: string;
-                            line: string;
-                            /** @enum {string} */
-                            state: "accepted" | "rejected";
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["reviewProposal"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3545,64 +1088,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What was said and is remembered in a scope, by a question, the best first */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        /** @description Only messages of this ISO date or time (UTC) and later. */
-                        after?: string;
-                        /** @description Only messages before this ISO time (UTC), or up to the end of this ISO date. */
-                        before?: string;
-                        /** @description One conversation alone: its id, or the first part of an address in it. */
-                        conversation?: string;
-                        /** @description Only these: messages of user or assistant, results of tools, HISTORY, lines of MEMORY.md, facts, episodes, items. */
-                        kinds?: ("user" | "assistant" | "tool" | "history" | "memory" | "fact" | "episode" | "item")[];
-                        /**
-                         * @description How many to answer at most.
-                         * @default 20
-                         */
-                        limit?: number;
-                        /** @description The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern. */
-                        question: string;
-                        /**
-                         * @description whose memory
-                         * @default default
-                         */
-                        scope?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description What was said and is remembered in a scope, by a question, the best first */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            hits: components["schemas"]["Recalled"][];
-                            notes?: string[];
-                            scope: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["search"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3619,55 +1105,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** What was said at an address that a search has given, and around it */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": {
-                        /**
-                         * @description How many messages before it and after it.
-                         * @default 3
-                         */
-                        around?: number;
-                        /** @description An address, as search_memory gives it. */
-                        at: string;
-                        /**
-                         * @description whose memory
-                         * @default default
-                         */
-                        scope?: string;
-                    };
-                };
-            };
-            responses: {
-                /** @description What was said at an address that a search has given, and around it */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            hits: components["schemas"]["Recalled"][];
-                            scope: string;
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        post: operations["openFound"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3682,44 +1120,7 @@ export interface paths {
             cookie?: never;
         };
         /** What has been spent */
-        get: {
-            parameters: {
-                query?: {
-                    by?: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
-                    since?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What has been spent */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            /** @enum {string} */
-                            by: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
-                            since: string | null;
-                            sums: components["schemas"]["SpendingSum"][];
-                            total: components["schemas"]["SpendingSum"];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["getUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3736,47 +1137,7 @@ export interface paths {
             cookie?: never;
         };
         /** Who takes work from the task queue, and how much of it waits */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Who takes work from the task queue, and how much of it waits */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            queues: {
-                                backlog: number;
-                                /** @description tasks a second */
-                                comes: number;
-                                goes: number;
-                                /** @enum {string} */
-                                of: "decisions" | "activities";
-                                oldestS: number;
-                            }[];
-                            taskQueue: string;
-                            workers: components["schemas"]["Worker"][];
-                        };
-                    };
-                };
-                /** @description What went wrong (RFC 9457) */
-                default: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/problem+json": components["schemas"]["Problem"];
-                    };
-                };
-            };
-        };
+        get: operations["listWorkers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4110,6 +1471,7 @@ export interface components {
              * @enum {boolean}
              */
             always?: true;
+            /** @example turn_0001/c1 */
             callId: string;
             /** @description the sub-agent that asked, where it was one */
             conversation?: string;
@@ -4199,6 +1561,11 @@ export interface components {
             /** @description of the latest: what was attempted, on what, and what to do */
             message: string;
         };
+        FilesOfResult: {
+            edited?: string[];
+            read?: string[];
+            written?: string[];
+        };
         Finding: {
             found: string;
             /** @enum {string} */
@@ -4214,6 +1581,12 @@ export interface components {
             text: string;
             /** @description seconds since 1970 */
             ts: number;
+        };
+        ItemOfResult: {
+            citation: string;
+            id: string;
+            /** @enum {boolean} */
+            isPlain?: true;
         };
         /** @description a JSON Schema of arguments */
         JsonSchema: {
@@ -4583,9 +1956,7 @@ export interface components {
             /** @enum {string} */
             role: "user";
             text: string | components["schemas"]["LongText"];
-            tools?: {
-                ref: string;
-            };
+            tools?: components["schemas"]["ToolsOfMessage"];
             video?: components["schemas"]["Media"][];
         } | {
             blocks: components["schemas"]["AssistantBlock"][];
@@ -4595,17 +1966,8 @@ export interface components {
             stop: string;
         } | {
             callId: string;
-            files?: {
-                edited?: string[];
-                read?: string[];
-                written?: string[];
-            };
-            item?: {
-                citation: string;
-                id: string;
-                /** @enum {boolean} */
-                isPlain?: true;
-            };
+            files?: components["schemas"]["FilesOfResult"];
+            item?: components["schemas"]["ItemOfResult"];
             name: string;
             /** @enum {string} */
             outcome: "ok" | "error" | "rejected" | "cancelled" | "unknown";
@@ -4647,6 +2009,7 @@ export interface components {
             };
             /** @enum {string} */
             mode?: "auto" | "stepping";
+            /** @example anthropic/claude-sonnet-5 */
             model?: string;
             /** @description whose long-term memory it has; the agent's own without one */
             scope?: string;
@@ -4842,6 +2205,9 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             worker: string | null;
         };
+        ToolsOfMessage: {
+            ref: string;
+        };
         Turn: {
             /** @description until the latest thing recorded */
             durationMs: number;
@@ -4996,4 +2362,2716 @@ export interface components {
     pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    listAgents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Agents that a conversation may have */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        agents: string[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listAllApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits for a person in all conversations */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        approvals: components["schemas"]["Approval"][];
+                        more: boolean;
+                        silent: {
+                            id: string;
+                            reason: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Send a file, for messages that will name it */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Attachment"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a file is */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Attachment"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file itself */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listConversations: {
+        parameters: {
+            query?: {
+                agent?: string;
+                /** @description only those that started in that millisecond or earlier: its own come once more */
+                before?: string;
+                /** @description only those that are known to have cost so much */
+                costUsd?: number;
+                /** @description ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn */
+                current?: "true" | "false";
+                limit?: number;
+                /** @description for who sees all tenants; `tenant` asks in the place of one */
+                ofTenant?: string;
+                running?: "true" | "false";
+                /** @description only those that started then or later */
+                since?: string;
+                status?: "running" | "waiting" | "failed" | "ended" | "canceled" | "terminated" | "timed-out";
+                /** @description in the id or the title */
+                text?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Conversations, latest started first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversations: components["schemas"]["Listed"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    agent?: string;
+                    budget?: components["schemas"]["Budget"];
+                    context?: {
+                        [key: string]: unknown;
+                    };
+                    id?: string;
+                    /** @enum {string} */
+                    mode?: "auto" | "stepping";
+                    /** @example anthropic/claude-sonnet-5 */
+                    model?: string;
+                    /** @description whose long-term memory it has; the agent's own without one */
+                    scope?: string;
+                    title?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Start a conversation, or attach to the running one of that id */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        attached: boolean;
+                        id: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A conversation: what it is, and what it does now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove one that has ended, with its sub-agents, for good */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        lives: number;
+                        /** @description for how long Temporal has histories of what has ended */
+                        retentionDays: number | null;
+                        runs: number;
+                        /** @description whose long-term memory it had: that stays */
+                        scopes: string[];
+                        subAgents: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updateConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    budget?: components["schemas"]["Budget"];
+                    /** @enum {string} */
+                    mode?: "auto" | "stepping";
+                    model?: string | null;
+                    title?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Rename it, change its model, its mode or its budget */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listApprovals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits for a person in it and in its sub-agents, with the arguments whole */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        approvals: components["schemas"]["Approval"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attachFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        mediaType: string;
+                        ref: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listBranches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What rewinds have cut out of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        branches: components["schemas"]["Branch"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setBreakpoints: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    costUsd?: number;
+                    events?: string[];
+                    onError?: boolean;
+                    tools?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Where it stops by itself, in place of what was set before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlStatus"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    closeConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    memory?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description End it: what is queued is run out, and what was said is remembered */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    chunks?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Make memory of the older turns now, or of these chunks */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompactionOutcome"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undoCompaction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take the last compaction back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompactionOutcome"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getContext: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the next model call would see, and what it takes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextIndex"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listContextChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        changes: components["schemas"]["ContextChange"][];
+                        complete: boolean;
+                        problems: string[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listChunks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the next model call sees, chunk by chunk */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextView"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getChunk: {
+        parameters: {
+            query?: {
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                chunk: string;
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The text of one chunk, in the prompt or out of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        characters: number;
+                        id: string;
+                        kind: string;
+                        next: number | null;
+                        offset: number;
+                        role: string | null;
+                        text: string;
+                        turn: string | null;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getControl: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it is stepped through, and what comes next */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Control"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    decide: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Decision"];
+            };
+        };
+        responses: {
+            /** @description Allow a call, refuse it, or answer a question */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        callId: string;
+                        /** @enum {string} */
+                        decision: "approve" | "deny";
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    dispatchEvent: {
+        parameters: {
+            query?: {
+                wait?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    id?: string;
+                    payload?: unknown;
+                    type: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Hand over an event of the application's own, for its reducer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        position: number;
+                        /** @description with `wait`: what its reducer has made of it */
+                        result?: {
+                            addedChunks: string[];
+                            contextTokens: {
+                                after: number;
+                                before: number;
+                            };
+                            /** @enum {string} */
+                            kind: "reduced";
+                            removedChunkIds: string[];
+                        } | {
+                            /** @enum {string} */
+                            kind: "unreduced";
+                        } | {
+                            error: string;
+                            /** @enum {string} */
+                            kind: "parked";
+                        } | {
+                            /** @enum {string} */
+                            kind: "not-known";
+                        };
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    text: string;
+                    /** @example turn_0001 */
+                    turn?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Say something else in place of a turn and all after it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnsweredAgain"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listEntries: {
+        parameters: {
+            query?: {
+                after?: number;
+                before?: number;
+                /** @description what a rewind has cut out */
+                branch?: number;
+                /** @description how many at most, in place of `limit` */
+                last?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything recorded, oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: components["schemas"]["Entry"][];
+                        /** @description for `after`; null: there are no more */
+                        next: number | null;
+                        /** @description for `before`, where `last` was asked for; null: they begin with the first */
+                        previous: number | null;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streamConversation: {
+        parameters: {
+            query?: {
+                /** @description of an event that was seen; 0: all that is kept; $: from now on */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Live events of a conversation */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forkConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    agent?: string;
+                    /** @example turn_0001 */
+                    at: string;
+                    budget?: components["schemas"]["Budget"];
+                    id?: string;
+                    /** @description whose long-term memory it has; the agent's own without one */
+                    scope?: string;
+                    title?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Begin another conversation with its turns up to one of them */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description whose turns it begins with */
+                        conversation: string;
+                        id: string;
+                        /** @description turns that its model sees word for word */
+                        inContext: number;
+                        tokens: number;
+                        /** @description the last one that is shared */
+                        turn: string;
+                        turns: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    interrupt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Stop what it does now; what was said stays */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listItems: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is in its memory channel, without the contents */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["MemoryItem"][];
+                        skipped: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getItem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                item: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One item of its memory channel, with its text */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        content: {
+                            bytes: number;
+                            json: boolean;
+                            ref: string;
+                        };
+                        id: string;
+                        relatedTo: string[];
+                        session: number;
+                        size: number;
+                        slot?: number;
+                        source: string;
+                        tags: string[];
+                        text: string;
+                        ts: number;
+                        /** @enum {string} */
+                        type: "action_result" | "web_content" | "database_result" | "custom";
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getConversationMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Summaries of its turns, and the facts of its scope */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        episodes: components["schemas"]["Episode"][];
+                        facts: components["schemas"]["Fact"][];
+                        skipped: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sendMessage: {
+        parameters: {
+            query?: {
+                mode?: "wait" | "enqueue";
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        responses: {
+            /** @description Send a message */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnResult"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Submitted"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdrawMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                messageId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take back a message that no turn has taken yet */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        messageId: string;
+                        reason?: string;
+                        withdrawn: boolean;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listMoments: {
+        parameters: {
+            query?: {
+                from?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every event of its past, running or ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Moments"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getMoment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                position: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state before and after one event, and the fields that it changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MomentView"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits in its queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        queue: components["schemas"]["QueuedEvent"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    id: string;
+                    /** @enum {string} */
+                    op: "drop";
+                } | {
+                    /** @description null: to the end */
+                    before: string | null;
+                    id: string;
+                    /** @enum {string} */
+                    op: "move";
+                } | {
+                    /** @enum {string} */
+                    op: "clear";
+                };
+            };
+        };
+        responses: {
+            /** @description Drop, move or clear what waits in its queue, and see what waits then */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        queue: components["schemas"]["QueuedEvent"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resetSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Clear the session, as `/new` does */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        consolidation: "model" | "raw-fallback" | "nothing-to-do";
+                        reply: string;
+                        /** @description that begins */
+                        session: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resumeConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    agent?: string;
+                    budget?: components["schemas"]["Budget"];
+                    /** @description whose long-term memory it has; the agent's own without one */
+                    scope?: string;
+                    title?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Go on with one that has ended */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description whose turns it begins with */
+                        conversation: string;
+                        id: string;
+                        /** @description turns that its model sees word for word */
+                        inContext: number;
+                        tokens: number;
+                        /** @description the last one that is shared */
+                        turn: string;
+                        turns: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retryTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Answer the last turn anew; the old answer becomes a branch */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnsweredAgain"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rewindConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @example turn_0001 */
+                    to: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Cut out the turns after one of them; a branch keeps them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        branch: number | null;
+                        cut: number;
+                        epoch: number;
+                        session: number;
+                        /** @description the last turn that stays; `turn_0000`: none does */
+                        to: string;
+                        turnId?: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a running conversation does now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    step: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    id?: string;
+                    /** @enum {string} */
+                    scope?: "into" | "over";
+                };
+            };
+        };
+        responses: {
+            /** @description Do exactly one thing */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Step"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getTree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It and its sub-agents, to the last level */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversations: {
+                            agent: string | null;
+                            closedAt: string | null;
+                            costUsd?: number | null;
+                            id: string;
+                            model?: string | null;
+                            /** @description by which its tenant knows it, where that is another id; null for the tenant */
+                            publicId?: string | null;
+                            running: boolean;
+                            /** @description whose memory it has */
+                            scope?: string | null;
+                            startedAt: string;
+                            state: string;
+                            status?: string | null;
+                            tenant?: string | null;
+                            title: string | null;
+                            turns?: number | null;
+                        }[];
+                        more: boolean;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    truncate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    chunks?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Leave the oldest out of the prompt, or these chunks */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompactionOutcome"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listTurns: {
+        parameters: {
+            query?: {
+                before?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its turns, the latest page first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        more: boolean;
+                        turns: components["schemas"]["Turn"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getTurn: {
+        parameters: {
+            query?: {
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How a turn ended; waits for that for up to `wait` seconds, then answers 202 */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnResult"];
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                        turn: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streamTurn: {
+        parameters: {
+            query?: {
+                /** @description of an event that was seen; 0: all that is kept; $: from now on */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A turn from its beginning, or after `Last-Event-ID`, to its end */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getTimeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happened in a turn and when, attempt by attempt */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explainTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Why a turn is no longer in the prompt */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streamConversations: {
+        parameters: {
+            query: {
+                after?: string | (string)[];
+                conversation: string | string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Live events of up to 50 conversations in one stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFailures: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What has failed among the latest conversations, by kind */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        failures: components["schemas"]["FailureGroup"][];
+                        looked: number;
+                        more: boolean;
+                        silent: number;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFindings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What `perdura doctor` finds where this gateway runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        findings: components["schemas"]["Finding"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who asks: the name of the token or user, its role, its tenant and its scopes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description MEMORY.md of a scope, its facts, and the latest of its HISTORY */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        facts: components["schemas"]["Fact"][];
+                        history: components["schemas"]["HistoryEntry"][];
+                        proposals: components["schemas"]["Proposal"][];
+                        text: {
+                            text: string;
+                            version: string;
+                        };
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    blameMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description MEMORY.md line by line, each with who brought it and when */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        lines: components["schemas"]["BlamedLine"][];
+                        version: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listMemoryVersions: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Versions of MEMORY.md, the newest first, with how many lines each brought and took */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        changes: components["schemas"]["MemoryChange"][];
+                        more: boolean;
+                        version: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    diffMemory: {
+        parameters: {
+            query?: {
+                from?: string;
+                to?: string;
+            };
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is new, gone and the same between two versions; without `from`, by the change that made `to` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        from: string;
+                        lines: {
+                            /** @enum {string} */
+                            kind: "added" | "removed" | "kept";
+                            line: string;
+                        }[];
+                        to: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listFacts: {
+        parameters: {
+            query?: {
+                all?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Facts of a scope; with `all`, those too that others have replaced, and by which */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        facts: components["schemas"]["Fact"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    text: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Remove every line and fact that says this, and keep it from coming back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        facts: string[];
+                        lines: string[];
+                        proposals: string[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewForget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    text: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What `forget` would take out, by the same rule; nothing is changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        facts: {
+                            fact: string;
+                            id: string;
+                        }[];
+                        historyLines: number;
+                        lines: string[];
+                        proposals: {
+                            id: string;
+                            line: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    searchHistory: {
+        parameters: {
+            query?: {
+                /** @description epoch seconds: entries from before it alone */
+                before?: number;
+                limit?: number;
+                query?: string;
+            };
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries of HISTORY that have all the words, newest first; without words, all of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: components["schemas"]["HistoryEntry"][];
+                        more: boolean;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reviewProposal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                scope: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    decision: "accept" | "reject";
+                    /** @example prop_0001 */
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Accept or reject a line that waits for review */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        line: string;
+                        /** @enum {string} */
+                        state: "accepted" | "rejected";
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Only messages of this ISO date or time (UTC) and later. */
+                    after?: string;
+                    /** @description Only messages before this ISO time (UTC), or up to the end of this ISO date. */
+                    before?: string;
+                    /** @description One conversation alone: its id, or the first part of an address in it. */
+                    conversation?: string;
+                    /** @description Only these: messages of user or assistant, results of tools, HISTORY, lines of MEMORY.md, facts, episodes, items. */
+                    kinds?: ("user" | "assistant" | "tool" | "history" | "memory" | "fact" | "episode" | "item")[];
+                    /**
+                     * @description How many to answer at most.
+                     * @default 20
+                     */
+                    limit?: number;
+                    /** @description The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern. */
+                    question: string;
+                    /**
+                     * @description whose memory
+                     * @default default
+                     */
+                    scope?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What was said and is remembered in a scope, by a question, the best first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        hits: components["schemas"]["Recalled"][];
+                        notes?: string[];
+                        scope: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    openFound: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description How many messages before it and after it.
+                     * @default 3
+                     */
+                    around?: number;
+                    /** @description An address, as search_memory gives it. */
+                    at: string;
+                    /**
+                     * @description whose memory
+                     * @default default
+                     */
+                    scope?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What was said at an address that a search has given, and around it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        hits: components["schemas"]["Recalled"][];
+                        scope: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                by?: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What has been spent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        by: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
+                        since: string | null;
+                        sums: components["schemas"]["SpendingSum"][];
+                        total: components["schemas"]["SpendingSum"];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who takes work from the task queue, and how much of it waits */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        queues: {
+                            backlog: number;
+                            /** @description tasks a second */
+                            comes: number;
+                            goes: number;
+                            /** @enum {string} */
+                            of: "decisions" | "activities";
+                            oldestS: number;
+                        }[];
+                        taskQueue: string;
+                        workers: components["schemas"]["Worker"][];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+}
