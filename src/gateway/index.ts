@@ -24,6 +24,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export { createEntrance, type Browsers, type Entrance, type EntranceOptions, type OpenedSession } from './access/entrance.js';
 export { watchAuthFile, type AuthFile, type AuthSource } from './access/auth-file.js';
 export type { SharedCounts } from './access/limits.js';
+export { notesInFolder, notesInMemory, notesInRedis, type Notes } from './core/repeated-requests.js';
 export { recordSpentInFolder, recordSpentInRedis, type GivenAway, type SpentRecord } from './access/spent.js';
 export { keptToken, oneToken, type Authenticate } from './access/entrance.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';

@@ -1965,8 +1965,11 @@ export interface components {
             role: "assistant";
             stop: string;
         } | {
+            audio?: components["schemas"]["Media"][];
             callId: string;
+            documents?: components["schemas"]["Media"][];
             files?: components["schemas"]["FilesOfResult"];
+            images?: components["schemas"]["Media"][];
             item?: components["schemas"]["ItemOfResult"];
             name: string;
             /** @enum {string} */
@@ -1974,6 +1977,7 @@ export interface components {
             /** @enum {string} */
             role: "tool";
             text: string | components["schemas"]["LongText"];
+            video?: components["schemas"]["Media"][];
         };
         Scene: {
             approvals: components["schemas"]["OpenApproval"][];
