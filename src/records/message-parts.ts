@@ -233,8 +233,7 @@ function quotedWords(typed: string): Range[] {
 
 /** Before a letter it is an apostrophe. */
 function closingPlace(text: string, from: number, closing: string): number {
-  for (let at = from; at < text.length; at += 1)
-    if (closing.includes(text[at] ?? '') && !LETTER.test(text[at + 1] ?? '')) return at;
+  for (let at = from; at < text.length; at += 1) if (closing.includes(text[at] ?? '') && !LETTER.test(text[at + 1] ?? '')) return at;
   return text.length;
 }
 

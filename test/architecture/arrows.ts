@@ -75,7 +75,12 @@ export const ARROWS: readonly Row[] = [
   },
   { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   // Signs and checks payloads; only the types of the settings.
-  { place: 'extensions/state-codec.ts', may: ['conversation/', 'platform/'], mayTypes: ['config/'], packages: ['node:crypto', '@temporalio/common'] },
+  {
+    place: 'extensions/state-codec.ts',
+    may: ['conversation/', 'platform/'],
+    mayTypes: ['config/'],
+    packages: ['node:crypto', '@temporalio/common'],
+  },
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',

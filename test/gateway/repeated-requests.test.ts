@@ -8,12 +8,12 @@ import OpenAI from 'openai';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
+import { readAttempt } from '../../src/gateway/core/read-body.js';
 import {
   createRepeatedRequests,
   notesInFolder,
   notesInMemory,
   notesInRedis,
-  readAttempt,
   type Notes,
 } from '../../src/gateway/core/repeated-requests.js';
 import { gate, text, type Gate } from '../support/provider-apis/reply.js';

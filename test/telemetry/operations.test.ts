@@ -1,4 +1,5 @@
 /** What docs/operations gives to Grafana and Prometheus names only metrics that there are, with labels that they have. */
+import { createRequire } from 'node:module';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -31,7 +32,10 @@ const ours = new Set(SOURCES.flatMap((path) => read('src', ...path).match(/'perd
 
 /** The names of the SDK's metrics stand in its library alone, without their prefix. */
 function isOfSdk(name: string): boolean {
-  const releases = join(dirname(require.resolve('@temporalio/core-bridge/package.json')), 'releases');
+  const releases = join(
+    dirname(createRequire(require.resolve('@temporalio/worker')).resolve('@temporalio/core-bridge/package.json')),
+    'releases',
+  );
   const [first = ''] = readdirSync(releases).filter((platform) => platform.includes('linux'));
   sdk ??= readFileSync(join(releases, first, 'index.node'));
   return sdk.includes(name.replace(/^temporal_/, ''));

@@ -133,7 +133,8 @@ export function decisionRefusal(state: ConversationState, decision: Decision): s
     return `${callId} was asked with other arguments than decision.hash names; look at it again`;
   const call = askingCall(state, decision);
   if (waiting.kind === 'client-tool') return clientAnswerRefusal(state, decision);
-  if (decision.output !== undefined || decision.isError || decision.wishes) return `${callId} is no tool of the client: decision.output does not answer it`;
+  if (decision.output !== undefined || decision.isError || decision.wishes)
+    return `${callId} is no tool of the client: decision.output does not answer it`;
   if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.workflowAction))
     return `the arguments of ${callId} cannot be edited; deny it with a note`;
   if (decision.always && !waiting.mayAlways) return `${callId} cannot be allowed for good: a person is asked about it each time`;

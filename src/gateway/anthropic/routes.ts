@@ -14,8 +14,7 @@ import {
   shortfall,
   type FinalAnswer,
 } from '../core/answer.js';
-import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
-import { idOfRequest } from '../core/repeated-requests.js';
+import { readAgent, idempotencyKey, optional, readBody, idOfRequest } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './request.js';
 import { ID_PATTERN, type TurnResult } from '../../conversation/protocol/contract.js';

@@ -4,7 +4,7 @@
  * @rule gateway/bounded-bodies: Without a token nothing of a body is read. With one each is within the limit of its path, those of one
  *   token within a share, and all within what a gateway may hold at once. (test: test/gateway/read-body.test.ts)
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import type { GatewayVariables, GatewayContext } from '../context.js';
@@ -202,4 +202,31 @@ export async function readAgent(context: GatewayContext, model: string): Promise
 /** For an id that the client may choose freely: a valid one stays unchanged, and a hash, always the same, replaces any other string. */
 export function toConversationId(publicId: string): string {
   return ID_PATTERN.test(publicId) ? publicId : `x-${createHash('sha256').update(publicId).digest('base64url')}`;
+}
+
+/** The id of what a request sends, where it gives none itself. */
+export async function idOfRequest(context: GatewayContext): Promise<string> {
+  const attempt = readAttempt((name) => context.req.header(name));
+  const { record, joinsEqual } = context.get('repeated');
+  const hasOwn = context.req.header('idempotency-key') !== undefined;
+  if (hasOwn || (attempt === undefined && !joinsEqual)) return randomUUID();
+  const { name, tenant = '' } = context.get('principal');
+  const { pathname, search } = new URL(context.req.url);
+  const named = context.req.header('x-perdura-conversation') ?? '';
+  const hash = createHash('sha256').update(JSON.stringify([name, tenant, context.req.method, pathname + search, named]));
+  const request = hash.update(new Uint8Array(await context.req.arrayBuffer())).digest('hex');
+  const id = await record.idOf(request, attempt ?? 0);
+  context.set('delivered', () => void record.answered(request, id));
+  return id;
+}
+
+/** How often it was sent before, by its client; undefined where that does not count. */
+export function readAttempt(header: (name: string) => string | undefined): number | undefined {
+  // What Stainless generates (openai, anthropic, and what is built on them) counts repeats; clients of AWS and Google count from one.
+  const repeats = /^\d{1,3}$/.exec(header('x-stainless-retry-count') ?? '')?.[0];
+  if (repeats !== undefined) return Number(repeats);
+  const tries =
+    /\battempt=(\d{1,3})\b/.exec(header('amz-sdk-request') ?? '')?.[1] ??
+    /\bgccl-attempt-count\/(\d{1,3})\b/.exec(header('x-goog-api-client') ?? '')?.[1];
+  return tries === undefined ? undefined : Math.max(0, Number(tries) - 1);
 }

@@ -7,11 +7,10 @@
  *   of the earliest that waits for its answer and that no repeat of this count has taken, so that equal requests stay apart. (test:
  *   test/gateway/repeated-requests.test.ts)
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode, errorMessage } from '../../platform/errors.js';
-import type { GatewayContext } from '../context.js';
 import type { SharedCounts } from '../access/limits.js';
 import { GatewayError } from './errors.js';
 
@@ -21,6 +20,7 @@ const MAX_EQUAL = 256;
 
 /** Where gateways leave notes for each other, for ten minutes and as much longer as it takes to sweep. */
 export interface Notes {
+  /** The latest 256 notes of a list are kept. */
   add(list: string, note: string): Promise<void>;
   /** In their order. */
   all(list: string): Promise<readonly string[]>;
@@ -74,33 +74,6 @@ export function createRepeatedRequests(notes: Notes, { joinsEqual = false, log, 
     },
     answered: (request, id) => notes.add(`${request}-answered`, id).catch(() => undefined),
   };
-}
-
-/** The id of what a request sends, where it gives none itself. */
-export async function idOfRequest(context: GatewayContext): Promise<string> {
-  const attempt = readAttempt((name) => context.req.header(name));
-  const { record, joinsEqual } = context.get('repeated');
-  const hasOwn = context.req.header('idempotency-key') !== undefined;
-  if (hasOwn || (attempt === undefined && !joinsEqual)) return randomUUID();
-  const { name, tenant = '' } = context.get('principal');
-  const { pathname, search } = new URL(context.req.url);
-  const named = context.req.header('x-perdura-conversation') ?? '';
-  const hash = createHash('sha256').update(JSON.stringify([name, tenant, context.req.method, pathname + search, named]));
-  const request = hash.update(new Uint8Array(await context.req.arrayBuffer())).digest('hex');
-  const id = await record.idOf(request, attempt ?? 0);
-  context.set('delivered', () => void record.answered(request, id));
-  return id;
-}
-
-/** How often it was sent before, by its client; undefined where that does not count. */
-export function readAttempt(header: (name: string) => string | undefined): number | undefined {
-  // What Stainless generates (openai, anthropic, and what is built on them) counts repeats; clients of AWS and Google count from one.
-  const repeats = /^\d{1,3}$/.exec(header('x-stainless-retry-count') ?? '')?.[0];
-  if (repeats !== undefined) return Number(repeats);
-  const tries =
-    /\battempt=(\d{1,3})\b/.exec(header('amz-sdk-request') ?? '')?.[1] ??
-    /\bgccl-attempt-count\/(\d{1,3})\b/.exec(header('x-goog-api-client') ?? '')?.[1];
-  return tries === undefined ? undefined : Math.max(0, Number(tries) - 1);
 }
 
 /** For one gateway alone. */

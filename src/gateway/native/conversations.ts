@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { Listed } from '../../client.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
-import { idOfRequest } from '../core/repeated-requests.js';
+import { idOfRequest } from '../core/read-body.js';
 import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';

@@ -86,7 +86,7 @@ export const modelName = z
   .string()
   .regex(/^[!-.0-~]{1,64}\/[!-~]{1,128}$/)
   .openapi({ example: 'anthropic/claude-sonnet-5' });
-export const callId = z
+const callId = z
   .string()
   .regex(/^turn_\d{4,15}\/c\d{1,6}$/)
   .openapi({ example: 'turn_0001/c1' });

@@ -16,10 +16,9 @@ import {
   shortHash,
   type Supplied,
 } from '../core/supplied-history.js';
-import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { toConversationId, readAgent, idempotencyKey, optional, readBody, idOfRequest } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, schemaIn, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
-import { idOfRequest } from '../core/repeated-requests.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { readSettings, toEcho } from './settings.js';
 import { sendEvents, type ServerEvent } from '../sse.js';

@@ -7,8 +7,7 @@ import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSo
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, firstMessage, newestMedia, submitSupplied, type Beside } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
-import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
-import { idOfRequest } from '../core/repeated-requests.js';
+import { toConversationId, readAgent, idempotencyKey, optional, readBody, idOfRequest } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
 import { answerFormat, content, parseArguments, readMessages, readOutput, readStop, readTools, stopFields, toolFields } from './request.js';
