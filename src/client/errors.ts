@@ -12,7 +12,7 @@ export type ClientErrorKind =
   | 'too-large'
   /** By its content the file is of no type that is taken. */
   | 'media-type'
-  /** It cannot be done as the conversation stands now: it runs, has said nothing yet, … */
+  /** It cannot be done as the conversation stands now: it runs, nothing is in it yet, … */
   | 'conflict'
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'

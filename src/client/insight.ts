@@ -182,8 +182,8 @@ export function createInsight(access: InsightAccess): InsightClient {
       const all = histories.map(toRunHistory);
       const named = relevantRuns(all, turnNumber(turn));
       const isRunning = description.state === 'running';
-      const asked = isRunning ? status(id).catch(() => undefined) : Promise.resolve(undefined);
-      const running = await orUndefinedAfter(PATIENCE_MS, asked);
+      const standing = isRunning ? status(id).catch(() => undefined) : Promise.resolve(undefined);
+      const running = await orUndefinedAfter(PATIENCE_MS, standing);
       const isEnded = !isRunning || ends.some((end) => end.turn === turn) || (running !== undefined && hasEnded(running, turnNumber(turn)));
       const timeline = buildTimeline(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
       if (timeline.from === null && complete) {

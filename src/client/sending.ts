@@ -147,7 +147,7 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
     const fromPeople = entries.filter(({ message }) => isFromPerson(message));
     const wanted = turn ?? fromPeople.at(-1)?.turn;
     const found = fromPeople.filter((entry) => entry.turn === wanted);
-    if (wanted === undefined) throw new ClientError('conflict', `${attempt}: nothing was said in it yet`);
+    if (wanted === undefined) throw new ClientError('conflict', `${attempt}: it has no message yet`);
     if (found.length === 0) {
       throw new ClientError('not-found', `${attempt}: ${wanted} is not in it as it stands now; \`perdura show ${id}\` shows its turns`);
     }

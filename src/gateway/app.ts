@@ -75,7 +75,7 @@ export interface GatewayOptions {
   readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
-  /** Where gateways of one installation note requests, so that what a client repeats is one message; absent: each knows its own. */
+  /** Where gateways of one installation note requests, so that what a client repeats is one message; absent: each gateway alone. */
   readonly requestNotes?: Notes;
   /** A request with the body of an earlier one, within ten minutes, is that one; default: only where its client says that it repeats. */
   readonly joinEqualRequests?: boolean;
@@ -170,7 +170,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   // What browsers and proxies must not be answered: it would show a request to who has not sent it, or open a tunnel.
   app.use(async (context, next) => {
     if (!UNSERVED.has(context.req.method)) return next();
-    context.header('allow', methodsOf(app, context.req.path).join(', '));
+    context.header('allow', listMethods(app, context.req.path).join(', '));
     throw new GatewayError({ status: 405, type: 'not-allowed', message: `${context.req.method} is not served` });
   });
 
@@ -225,7 +225,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
 
   app.notFound((context) => {
-    const allowed = methodsOf(app, context.req.path);
+    const allowed = listMethods(app, context.req.path);
     if (allowed.length === 0) return answerProblem(context, { status: 404, type: 'not-found', message: `there is no ${context.req.path}` });
     context.header('allow', allowed.join(', '));
     const message = `${context.req.path} has ${allowed.join(', ')}, and not ${context.req.method}`;
@@ -277,13 +277,13 @@ export function createMetrics(): GatewayMetrics {
   };
 }
 
-/** A stream says itself when it is over; what has failed may be asked for again. */
+/** A stream says itself when it is over; what has failed may be tried again. */
 function isWholeAnswer({ req, res }: GatewayContext): boolean {
   return res.status < 400 && !req.raw.signal.aborted && res.headers.get('content-type')?.startsWith('text/event-stream') !== true;
 }
 
 /** Of the routes at that path; none where there is no such path. */
-function methodsOf(app: GatewayApp, path: string): readonly string[] {
+function listMethods(app: GatewayApp, path: string): readonly string[] {
   const at = app.routes.filter(
     ({ method, path: pattern }) => method !== 'ALL' && new RegExp(`^${pattern.replace(/:\w+/g, '[^/]+')}$`).test(path),
   );

@@ -4,7 +4,15 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
-export type KeyPurpose = 'state' | 'tenant-ids' | 'gateway-code' | 'gateway-session' | 'gateway-sign-in';
+export type KeyPurpose =
+  /** Signs what a run hands to the next. */
+  | 'state'
+  /** Hashes ids of tenants' conversations. */
+  | 'tenant-ids'
+  /** What browsers are given: codes of links, sessions, and what must be known when a person comes back from signing in. */
+  | 'gateway-code'
+  | 'gateway-session'
+  | 'gateway-sign-in';
 
 /** 32 bytes, the same in every process that has the secret. */
 export function deriveKey(secret: string, purpose: KeyPurpose): Buffer {

@@ -80,3 +80,13 @@ export function thatFit(texts: readonly string[], characters: number): readonly 
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+// Times as they are kept and shown.
+
+/** Epoch milliseconds of the last moment that a date can show. */
+export const LAST_TIME = 8.64e15;
+
+/** ISO 8601. Whatever number stands where a time should: a view never throws. */
+export function isoTime(ms: number): string {
+  return Math.abs(ms) <= LAST_TIME ? new Date(ms).toISOString() : 'a time that no calendar has';
+}

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { LIMITS } from '../conversation/protocol/limits.js';
 import { MEDIA_KINDS, type JsonObject, type JsonValue, type Media, type ToolResultMessage } from '../records/message.js';
 import { boundText, errorText, firstBytes, toText, listIssues } from './result-text.js';
-import { createMediaReader } from './result-media.js';
+import { createMediaReader } from './result-text.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;

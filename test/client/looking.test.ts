@@ -289,7 +289,7 @@ test('a fork or a resume of what nobody knows is refused, and nothing is started
     .on('getWorkflowExecutionHistory', grpcError('NOT_FOUND'))
     .on('queryWorkflow', grpcError('INTERNAL'));
   expect(await failureOf(client.resume('c'))).toMatchObject({
-    kind: 'invalid',
+    kind: 'conflict',
     message: expect.stringContaining('conversation c is running'),
   });
   expect(await failureOf(client.deleteConversation('c'))).toMatchObject({

@@ -158,7 +158,7 @@ describe('where no worker is', () => {
     expect(await failure).toEqual({
       kind: 'no-worker',
       message:
-        'cannot send to c: no worker takes work from task queue perdura: start one (`perdura worker`); message m1 is kept and answered once one does; `send` with the same id then has its answer',
+        'cannot send to c: no worker takes work from task queue perdura: start one (`perdura worker`); message m1 is kept and answered once one does; sent again with that id it is this one, and has its answer',
     });
     expect(temporal.heard.filter(({ method }) => method === 'signalWorkflowExecution')).toMatchObject([
       { name: 'message', workflowId: 'c', args: [{ text: 'x', id: 'm1' }] },

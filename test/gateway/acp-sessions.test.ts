@@ -5,7 +5,7 @@ import type { ClientConnection, McpServer, RequestPermissionRequest, SessionUpda
   'resolution-mode': 'import',
 };
 import { createAcpAgent } from '../../src/gateway/acp/agent.js';
-import { toolKind } from '../../src/gateway/acp/tool-kind.js';
+import { toolKind } from '../../src/gateway/acp/updates.js';
 import { createConversations } from '../../src/gateway/core/conversations.js';
 import { openSessionServers } from '../../src/tools/mcp/session-servers.js';
 import { latestResults, saidIn } from '../support/echo-model.js';

@@ -120,7 +120,11 @@ const SHAPES: readonly (readonly [RegExp, (type: string, text: string, status: n
   [
     /^\/v1\/messages(\/|$)/,
     (_type, text) =>
-      expect(JSON.parse(text)).toEqual({ type: 'error', error: { type: expect.stringMatching(/./), message: expect.any(String) } }),
+      expect(JSON.parse(text)).toEqual({
+        type: 'error',
+        error: { type: expect.stringMatching(/./), message: expect.any(String) },
+        request_id: expect.stringMatching(/^req_/),
+      }),
   ],
   [/^\/api\/chat(\/|$)/, (type, text) => expect([type.split(';')[0], text.length > 0]).toEqual(['text/plain', true])],
   [

@@ -123,28 +123,33 @@ describe('clients that give up and repeat, before two gateways', () => {
     [calls, asked] = [0, 0];
   });
 
-  /** Each request goes to the other gateway; the model answers once a repeat is there. */
-  const fetchAfter = (repeats: number) => async (input: string | URL | Request, init?: RequestInit) => {
+  /** Each request goes to the other gateway. The first is lost while the model works on it, as by a time-out of its client. */
+  const fetchTwice = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     asked += 1;
+    const gone = new AbortController();
     const request = new Request(input, init);
     const headers = new Headers(request.headers);
     headers.set('host', 'localhost');
-    if (asked > repeats) hold.release();
-    const app = gateways[asked % 2]!;
-    return app.fetch(new Request(request, { headers, ...(init?.signal && { signal: init.signal }) }));
+    const answer = gateways[asked % 2]!.fetch(new Request(request, { headers, signal: gone.signal }));
+    if (asked > 1) return answer;
+    await hold.reached;
+    gone.abort();
+    await Promise.resolve(answer).catch(() => undefined);
+    hold.release();
+    throw new TypeError('fetch failed');
   };
   const began = async (act: () => Promise<unknown>): Promise<number> => {
     const before = (await world.client.list({ limit: 500 })).length;
     await act();
     return (await world.client.list({ limit: 500 })).length - before;
   };
-  const options = { timeout: 1_500, maxRetries: 3, baseURL: 'http://localhost/v1' };
+  const options = { timeout: 60_000, maxRetries: 3, baseURL: 'http://localhost/v1' };
 
   test.each<readonly [string, (said: string) => Promise<string>]>([
     [
       'Chat Completions',
       async (said) => {
-        const openai = new OpenAI({ ...options, apiKey: TOKEN, fetch: fetchAfter(1) });
+        const openai = new OpenAI({ ...options, apiKey: TOKEN, fetch: fetchTwice });
         const answer = await openai.chat.completions.create({ model: 'default', messages: [{ role: 'user', content: said }] });
         return answer.choices[0]?.message.content ?? '';
       },
@@ -152,13 +157,13 @@ describe('clients that give up and repeat, before two gateways', () => {
     [
       'Responses',
       async (said) =>
-        (await new OpenAI({ ...options, apiKey: TOKEN, fetch: fetchAfter(1) }).responses.create({ model: 'default', input: said }))
+        (await new OpenAI({ ...options, apiKey: TOKEN, fetch: fetchTwice }).responses.create({ model: 'default', input: said }))
           .output_text,
     ],
     [
       'Messages',
       async (said) => {
-        const anthropic = new Anthropic({ ...options, baseURL: 'http://localhost', authToken: TOKEN, apiKey: null, fetch: fetchAfter(1) });
+        const anthropic = new Anthropic({ ...options, baseURL: 'http://localhost', authToken: TOKEN, apiKey: null, fetch: fetchTwice });
         const message = await anthropic.messages.create({ model: 'default', max_tokens: 99, messages: [{ role: 'user', content: said }] });
         return message.content[0]?.type === 'text' ? message.content[0].text : '';
       },

@@ -183,9 +183,9 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   } catch (error) {
     await shared.release();
     const failure = toStepFailure(error, activity, next === undefined ? ATTEMPTS : fallback?.tries);
-    const said = heard.join('').trimEnd();
+    const words = heard.join('').trimEnd();
     return failed(
-      said === '' ? failure : { ...failure, said: await toBodyOrText(dependencies.store, dependencies.key, said, TEXT_INLINE) },
+      words === '' ? failure : { ...failure, words: await toBodyOrText(dependencies.store, dependencies.key, words, TEXT_INLINE) },
     );
   }
 }

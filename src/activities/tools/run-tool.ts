@@ -105,14 +105,14 @@ export async function performTool(dependencies: ConversationDependencies, input:
     const ts = now() / 1000;
     // History gets where they lie, never themselves.
     const media = await mediaToRefs(dependencies.store, key, pickMedia(ended), 0).catch(() => undefined);
-    const said = media ? ended.text : `${ended.text}\n[Its files are lost: the store did not take them.]`;
+    const shown = media ? ended.text : `${ended.text}\n[Its files are lost: the store did not take them.]`;
     let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
       const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: recorded.calls };
       const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
       kept = await keepResult(dependencies, input, answered, inlineLimit);
     });
-    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(said, input, argument), context);
+    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(shown, input, argument), context);
     const { task, files, appContext, contextChange } = ended;
     const { text, item, record } = kept;
     const asking = spent();

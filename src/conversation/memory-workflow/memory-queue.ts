@@ -15,7 +15,7 @@ import { type AskedConsolidation, type DeletedNotice, type MemoryStatus, readCon
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/turn-access.js';
 import { asCode, truncate, counted } from '../../records/text.js';
-import { isoTime } from '../../records/time.js';
+import { isoTime } from '../../records/text.js';
 import { LIMITS } from '../protocol/limits.js';
 import { bool, flag, is, json, list, object, part, read, refuse, text, time, usage, type Checked } from '../protocol/schema.js';
 

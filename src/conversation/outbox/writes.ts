@@ -126,6 +126,6 @@ export interface StepFailure {
   readonly retryAfterMs?: number;
   /** Of HTTP, where a provider refused a request. */
   readonly status?: number;
-  /** What the model had said by then. */
-  readonly said?: Body;
+  /** The model's, by then. */
+  readonly words?: Body;
 }

@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import { CHILD_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { truncate, utf8Length } from '../../records/text.js';
-import { LAST_TIME } from '../../records/time.js';
+import { LAST_TIME } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };

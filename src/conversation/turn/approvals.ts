@@ -27,7 +27,7 @@ import { estimateTokens } from '../../records/token-estimate.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from '../state/turn-access.js';
-import { isoTime } from '../../records/time.js';
+import { isoTime } from '../../records/text.js';
 
 const MAX_REPEATS = 3;
 /** Limit, in characters, of the client's answers that the state holds until the store has them. */

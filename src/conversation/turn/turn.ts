@@ -174,14 +174,14 @@ export function endStopped(state: ConversationState): ConversationState {
 }
 
 /**
- * Ends the turn early: answers each open tool call (outbox/every-call-settled), and gives up and fences running ones. `said`: what takes
+ * Ends the turn early: answers each open tool call (outbox/every-call-settled), and gives up and fences running ones. `answer`: what takes
  * the place of the model's answer.
  */
 export function endWithOpenCalls(
   state: ConversationState,
   stopReason: StopReason,
   error?: TurnError,
-  said: Entry | null = null,
+  answer: Entry | null = null,
 ): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -189,7 +189,7 @@ export function endWithOpenCalls(
   const tried = wasTried(state) ? call : undefined;
   const open = openToolCalls(state);
   const settled = settle(state, [
-    ...(tried ? [{ effect: tried.id, entry: said }] : []),
+    ...(tried ? [{ effect: tried.id, entry: answer }] : []),
     ...open.map((one) => answerFor(state, turn, one, null)),
   ]);
   const ran = open.filter((one) => mayHaveRun(state, turn, one)).map(({ id }) => id);
@@ -202,15 +202,15 @@ export function endWithOpenCalls(
   );
 }
 
-/** What the model said before it failed for good is its answer, as far as that goes: people have read it, and it can go on from there. */
-export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { type, message, said }: StepFailure): ConversationState {
+/** The words of a model before it failed for good are its answer, as far as they go: people have read them, and it can go on from there. */
+export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { type, message, words }: StepFailure): ConversationState {
   const { turn, session, now } = state;
   const error = { type, message };
-  if (!turn || said === undefined) return endWithOpenCalls(state, 'failed', error);
-  const words = typeof said === 'string' ? said : said.preview;
+  if (!turn || words === undefined) return endWithOpenCalls(state, 'failed', error);
+  const shown = typeof words === 'string' ? words : words.preview;
   const place = { slot, session, turn: turnId(turn.number), ts: now / 1000 };
-  const entry = assistantEntry({ ...place, blocks: [{ kind: 'text', text: said }], model: modelOf(state) ?? '', stop: 'interrupted' }, seq);
-  const contextTokens = state.contextTokens + inTokens(state, estimateTokens(words));
+  const entry = assistantEntry({ ...place, blocks: [{ kind: 'text', text: words }], model: modelOf(state) ?? '', stop: 'interrupted' }, seq);
+  const contextTokens = state.contextTokens + inTokens(state, estimateTokens(shown));
   const ended = { ...turn, seq: turn.seq + 1, answerSlot: slot };
   return endWithOpenCalls({ ...state, context: withSlot(state.context, slot), contextTokens, turn: ended }, 'failed', error, entry);
 }

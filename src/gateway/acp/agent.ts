@@ -17,8 +17,7 @@ import type { Conversations } from '../core/conversations.js';
 import { GatewayError, invalid } from '../core/errors.js';
 import { errorMessage } from '../../platform/errors.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
-import { toolKind } from './tool-kind.js';
-import { createUpdates, toPromptStop, toReplay } from './updates.js';
+import { createUpdates, toPromptStop, toReplay, toolKind } from './updates.js';
 
 interface AcpOptions {
   readonly conversations: Conversations;
@@ -47,11 +46,11 @@ interface Session {
   readonly allowed: Set<string>;
 }
 
-/** Who answers what waits for a permission. No mode gives what a person is asked about each time. */
+/** Who answers what waits for a permission. No mode gives what a person decides each time. */
 type Mode = (typeof MODES)[number]['id'];
 const MODES = [
   { id: 'ask', name: 'Ask', description: 'You are asked for each permission that the agent needs.' },
-  { id: 'allow', name: 'Allow', description: 'Permissions are given without asking, but for those that are asked for each time.' },
+  { id: 'allow', name: 'Allow', description: 'Permissions are given without asking, but for those that need you each time.' },
   { id: 'refuse', name: 'Refuse', description: 'What needs a permission is refused: the agent does only what it may do without.' },
 ] as const satisfies readonly SessionMode[];
 const PAGE = 50;
@@ -74,7 +73,7 @@ export async function createAcpAgent({
   /** Sessions whose prompt was cancelled, perhaps before its turn began. */
   const cancelled = new Set<string>();
   const sessions = new Map<string, Session>();
-  const sessionOf = (id: string): Session => {
+  const findSession = (id: string): Session => {
     const known = sessions.get(id) ?? { mode: 'ask', allowed: new Set() };
     sessions.set(id, known);
     return known;
@@ -91,7 +90,7 @@ export async function createAcpAgent({
   };
   /** Those of an earlier load end. */
   const place = (id: string, servers: SessionServers | undefined) => {
-    const session = sessionOf(id);
+    const session = findSession(id);
     void session.servers?.close();
     if (servers) session.servers = servers;
     else delete session.servers;
@@ -113,7 +112,7 @@ export async function createAcpAgent({
   };
 
   const askPermission = async (peer: AgentContext, sessionId: string, approval: Pending, signal: AbortSignal): Promise<void> => {
-    const { mode } = sessionOf(sessionId);
+    const { mode } = findSession(sessionId);
     const at = { callId: approval.callId, ...(approval.conversation !== sessionId && { conversation: approval.conversation }) };
     if (mode === 'refuse') return void (await client.decide(sessionId, { ...at, decision: 'deny', note: REFUSED }));
     if (mode === 'allow' && approval.mayAlways) {
@@ -146,9 +145,9 @@ export async function createAcpAgent({
     });
   };
 
-  /** Whether a tool of the editor's servers may run, as its person says or has said. */
+  /** Whether a tool of the editor's servers may run, as its person decides, or has decided. */
   const mayCall = async (peer: AgentContext, sessionId: string, call: Pending, signal: AbortSignal): Promise<boolean> => {
-    const session = sessionOf(sessionId);
+    const session = findSession(sessionId);
     const tool = withoutPrefix(call.tool);
     const why = await session.servers?.why(tool, call.arguments ?? {});
     if (session.mode === 'refuse') return false;
@@ -176,7 +175,7 @@ export async function createAcpAgent({
     return outcome.outcome === 'selected' && (outcome.optionId === ALLOW || outcome.optionId === ALWAYS);
   };
 
-  /** A call of the editor's servers: asked about, made here, and answered to the conversation that waits for it. */
+  /** A call of the editor's servers: decided, made here, and answered to the conversation that waits for it. */
   const makeCall = async (peer: AgentContext, sessionId: string, call: Pending, signal: AbortSignal): Promise<void> => {
     const { callId, hash } = call;
     const tool = withoutPrefix(call.tool);
@@ -195,7 +194,7 @@ export async function createAcpAgent({
       return;
     }
     await show('in_progress');
-    const { servers } = sessionOf(sessionId);
+    const { servers } = findSession(sessionId);
     const isReadable = servers !== undefined && call.arguments !== undefined && !call.altered;
     const { output, isError } = isReadable
       ? await servers.call(tool, call.arguments, signal)
@@ -215,7 +214,7 @@ export async function createAcpAgent({
     const ended = new AbortController();
     const signal = AbortSignal.any([gone, ended.signal]);
     const isAsked = new Set<string>();
-    const { servers } = sessionOf(sessionId);
+    const { servers } = findSession(sessionId);
     const isOurs = ({ kind, tool, conversation }: Pending): boolean =>
       kind === 'client-tool' && conversation === sessionId && servers?.has(withoutPrefix(tool)) === true;
     const askWhatWaits = async (): Promise<void> => {
@@ -350,7 +349,7 @@ export async function createAcpAgent({
         if (!mode)
           throw invalid(`there is no mode ${JSON.stringify(modeId.slice(0, 100))}; there are: ${MODES.map(({ id }) => id).join(', ')}`);
         if (!sessions.has(sessionId)) await client.describe(sessionId);
-        sessionOf(sessionId).mode = mode.id;
+        findSession(sessionId).mode = mode.id;
         return {};
       }),
     )

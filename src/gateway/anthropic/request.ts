@@ -1,4 +1,4 @@
-/** What requests of Anthropic's clients bring: texts, pictures, documents, tools, and what is asked of the answer. */
+/** What requests of Anthropic's clients bring: texts, pictures, documents, tools, and what the answer has to be. */
 import { z } from 'zod';
 import { LIMITS } from '../../conversation/protocol/limits.js';
 import { invalid, unsupported } from '../core/errors.js';
@@ -78,7 +78,7 @@ export interface Conversed extends Supplied {
 
 export function readPrompt(given: z.output<z.ZodObject<typeof prompt>>): Conversed {
   const { messages, system, tools, tool_choice: choice, output_config: config, stop_sequences: at = [], mcp_servers: servers = [] } = given;
-  if (servers.length > 0) throw unsupported('MCP servers of a request (an agent has its own, in mcp.json)', 'mcp_servers');
+  if (servers.length > 0) throw unsupported('MCP servers of a request (those of an agent stand in mcp.json)', 'mcp_servers');
   const instructions = [
     ...(system === undefined ? [] : [readText(system, 'system')]),
     ...messages.flatMap(({ role, content: words }, i) => (role === 'system' ? [readText(words, `messages.${i}`)] : [])),
@@ -88,12 +88,12 @@ export function readPrompt(given: z.output<z.ZodObject<typeof prompt>>): Convers
   const turns = inTurns(
     messages.flatMap(({ role, content: words }, i) => (role === 'system' ? [] : spokenIn(role, words, `messages.${i}`))),
   );
-  const own = readTools(tools, choice);
+  const read = readTools(tools, choice);
   const output = readOutput(config?.format ?? given.output_format);
   return {
     ...turns,
     ...(instructions.length > 0 && { instructions: instructions.join('\n\n') }),
-    wishes: { ...(own && { tools: own }), ...(output && { output }), ...(at.length > 0 && { stop: { at } }) },
+    wishes: { ...(read && { tools: read }), ...(output && { output }), ...(at.length > 0 && { stop: { at } }) },
   };
 }
 
@@ -173,12 +173,12 @@ function toMedia(given: Content, where: string): Media {
   return media;
 }
 
-function sourceOf({ source: from }: Block): Partial<z.output<typeof source>> & { readonly type: string } {
+function readSource({ source: from }: Block): Partial<z.output<typeof source>> & { readonly type: string } {
   return typeof from === 'object' ? from : { type: '' };
 }
 
 function readPicture(given: Block, param: string): MediaSource {
-  const { type, media_type: mediaType = '', data, file_id: id, url } = sourceOf(given);
+  const { type, media_type: mediaType = '', data, file_id: id, url } = readSource(given);
   if (type === 'base64' && data !== undefined) return picture(data, mediaType);
   if (type === 'file' && id !== undefined) return attachmentNamed(id, `${param}.source.file_id`);
   if (type === 'url' && url !== undefined) return pictureAt(url, `${param}.source.url`);
@@ -187,7 +187,7 @@ function readPicture(given: Block, param: string): MediaSource {
 
 function readDocument(given: Block, param: string): NamedSource {
   const { title: name } = given;
-  const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id, content: inner } = sourceOf(given);
+  const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id, content: inner } = readSource(given);
   if (type === 'base64' && data !== undefined) return { ...toFile({ mediaType, url: `data:;base64,${data}` }, param).source, name };
   if (type === 'text' && data !== undefined && data !== '') return textFile(data, name);
   if (type === 'url' && url !== undefined) return { mediaType: 'application/pdf', url };

@@ -8,7 +8,7 @@ import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Approval } from '../../conversation/protocol/human-input.js';
 import { shownText, sourcesIn, type ClientTool, type Entry, type JsonValue, type Media } from '../../records/message.js';
-import { isoTime } from '../../records/time.js';
+import { isoTime } from '../../records/text.js';
 import { clientToolsRefusal } from '../../tools/client-tools.js';
 
 export interface ClientCall {

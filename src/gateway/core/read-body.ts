@@ -216,6 +216,11 @@ export async function idOfRequest(context: GatewayContext): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([name, tenant, context.req.method, pathname + search, named]));
   const request = hash.update(new Uint8Array(await context.req.arrayBuffer())).digest('hex');
   const id = await record.idOf(request, attempt ?? 0);
+  // Its repeat may have come before it was noted: then that one stands for both.
+  if (context.req.raw.signal.aborted) {
+    const message = 'the client has given up on this request before it was taken: nothing has been done for it';
+    throw new GatewayError({ status: 503, type: 'aborted', message });
+  }
   context.set('delivered', () => void record.answered(request, id));
   return id;
 }

@@ -107,12 +107,12 @@ export function notesInFolder(dir: string, now = Date.now): Notes {
   const sweep = async (): Promise<void> => {
     if (now() - sweptAt < WINDOW_MS) return;
     sweptAt = now();
-    const current = periodOf(now());
+    const current = toPeriod(now());
     const old = (await readdir(dir).catch(() => [])).filter((name) => Number(name) < current - 1);
     await Promise.all(old.map((name) => rm(join(dir, name), { recursive: true, force: true }).catch(() => undefined)));
   };
   /** Lists of a period are in one folder, which goes when no note of it counts any more. */
-  const periods = (): readonly string[] => [periodOf(now()) - 1, periodOf(now())].map(String);
+  const periods = (): readonly string[] => [toPeriod(now()) - 1, toPeriod(now())].map(String);
   const put = async (folder: string, name: string, text: string): Promise<void> => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, name), text, { flag: 'wx', mode: 0o600 });
@@ -121,7 +121,7 @@ export function notesInFolder(dir: string, now = Date.now): Notes {
     async add(list, note) {
       await sweep();
       const order = `${String(now()).padStart(16, '0')}-${String((count += 1)).padStart(9, '0')}-${process.pid}`;
-      await put(join(dir, String(periodOf(now())), list), `${order} ${note}`.replace(/[^\w. -]/g, ''), '');
+      await put(join(dir, String(toPeriod(now())), list), `${order} ${note}`.replace(/[^\w. -]/g, ''), '');
     },
     async all(list) {
       const names = await Promise.all(periods().map((period) => readdir(join(dir, period, list)).catch(() => [])));
@@ -130,7 +130,7 @@ export function notesInFolder(dir: string, now = Date.now): Notes {
     },
     async claim(name) {
       try {
-        await put(join(dir, String(periodOf(now())), 'claims'), name, '');
+        await put(join(dir, String(toPeriod(now())), 'claims'), name, '');
         return true;
       } catch (error) {
         if (errorCode(error) === 'EEXIST') return false;
@@ -140,7 +140,7 @@ export function notesInFolder(dir: string, now = Date.now): Notes {
   };
 }
 
-function periodOf(time: number): number {
+function toPeriod(time: number): number {
   return Math.floor(time / WINDOW_MS);
 }
 

@@ -238,7 +238,7 @@ function hasCalls(entries: readonly Entry[], supplied: readonly SuppliedCall[]):
 }
 
 /** What a request asks for beside its words and files. */
-export type Beside = Pick<Message, 'tools' | 'output' | 'stop'>;
+export type Beside = Pick<Message, 'tools' | 'output' | 'stop' | 'echo'>;
 
 /** Conversations that begin with the same words for the same user: of more, those that began last are looked through. */
 const MAX_FAMILY = 32;

@@ -120,7 +120,7 @@ export async function waitForEnd(
   }
 }
 
-/** Where no worker answers. What was said after it shows that it has ended; how, only the store tells. */
+/** Where no worker answers. What came after it shows that it has ended; how, only the store tells. */
 async function findRecorded({ client }: TurnsOfConversations, { conversation, turn }: TurnName): Promise<TurnResult | undefined> {
   const [entries, ends] = await Promise.all([client.history(conversation), client.turnEnds(conversation)]);
   const recorded = recordedResult(turn, entries, ends);

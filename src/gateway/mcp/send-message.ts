@@ -1,6 +1,6 @@
 /**
  * A message of an MCP client, and what comes of it within the time that the client waits: the answer, a word that the turn goes on, or what a
- * person has to decide first. A client that has elicitation is asked for that meanwhile.
+ * person has to decide first. A client that has elicitation is sent that meanwhile.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { Pending, PerduraClient } from '../../client.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { orUndefinedOnAbort, timeoutSignal } from '../../platform/promises.js';
 import type { MediaSource } from '../../records/message.js';
-import { isoTime } from '../../records/time.js';
+import { isoTime } from '../../records/text.js';
 import { truncate } from '../../records/text.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
@@ -70,13 +70,13 @@ export async function send(client: PerduraClient, sending: Sending, calling: Cal
     else {
       const answered = client.send(id, message, { signal });
       answered.catch(() => undefined);
-      const asked = new Set<string>();
+      const shown = new Set<string>();
       for (;;) {
-        const first = await Promise.race([answered, whatWaits(client, id, asked, signal)]);
-        if (first === undefined) return answerOf(about, await answered);
-        if (!Array.isArray(first)) return answerOf(about, first as TurnResult);
+        const first = await Promise.race([answered, whatWaits(client, id, shown, signal)]);
+        if (first === undefined) return toAnswer(about, await answered);
+        if (!Array.isArray(first)) return toAnswer(about, first as TurnResult);
         const waiting = first as readonly Pending[];
-        for (const { callId, hash } of waiting) asked.add(callId + hash);
+        for (const { callId, hash } of waiting) shown.add(callId + hash);
         const isDecided = await Promise.race([
           elicit(client, server, id, waiting, signal),
           answered.then(
@@ -97,15 +97,15 @@ export async function send(client: PerduraClient, sending: Sending, calling: Cal
   return { ...about, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
 }
 
-function answerOf(about: object, { text: answer, ...result }: TurnResult): object {
+function toAnswer(about: object, { text: answer, ...result }: TurnResult): object {
   return { ...about, answer, ...result };
 }
 
-/** What waits for a person and was not `asked` about; undefined when the signal aborts. */
+/** What waits for a person and is not among `shown`; undefined when the signal aborts. */
 async function whatWaits(
   client: PerduraClient,
   id: string,
-  asked: ReadonlySet<string>,
+  shown: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<readonly Pending[] | undefined> {
   for (let ms = FIRST_LOOK_MS; ; ms = Math.min(MOST_BETWEEN_MS, ms * 2)) {
@@ -114,13 +114,13 @@ async function whatWaits(
     const { pendingApprovals } = await client.status(id).catch(() => ({ pendingApprovals: 0 }));
     if (pendingApprovals === 0) continue;
     const waiting = await client.approvals(id).catch((): Pending[] => []);
-    const fresh = waiting.filter(({ kind, callId, hash }) => kind !== 'client-tool' && !asked.has(callId + hash));
+    const fresh = waiting.filter(({ kind, callId, hash }) => kind !== 'client-tool' && !shown.has(callId + hash));
     if (fresh.length > 0) return fresh;
   }
 }
 
 /**
- * Asks the client's person, one after the other; true when all was decided. A client without elicitation is not asked, and none that has
+ * Asks the client's person, one after the other; true when all was decided. A client without elicitation gets nothing, and none that has
  * begun no session: over HTTP each request stands alone, and an answer would reach another server.
  */
 async function elicit(
@@ -176,7 +176,7 @@ function describeWaiting(id: string, waiting: readonly Pending[]): { readonly wa
   );
   return {
     waits_for:
-      `${id} waits for ${calls.join(', ')}, which a person gives who has seen what is asked: decide_approval with its call_id and hash says ` +
+      `${id} waits for ${calls.join(', ')}, which a person gives who has seen what it is about: decide_approval with its call_id and hash says ` +
       'so. Then send_message with the same text and message_id goes on waiting.',
     approvals: waiting.map(({ kind, tool, target, callId, hash, arguments: given, why, expiresAt, conversation }) => ({
       kind,

@@ -152,7 +152,7 @@ function addWriting(server: McpServer, client: PerduraClient): void {
   server.registerTool(
     'interrupt_conversation',
     {
-      description: 'Stop what a conversation is doing now. What was said stays.',
+      description: 'Stop what a conversation is doing now. Its words so far stay.',
       inputSchema: { conversation },
       outputSchema: z.looseObject({ conversation: z.string(), interrupted: z.boolean() }),
     },

@@ -16,7 +16,7 @@ export function orNull<Schema extends z.ZodType>(schema: Schema): z.ZodUnion<[Sc
   return z.union([schema, z.null()]);
 }
 
-function oneOf(...patterns: readonly RegExp[]): RegExp {
+function anyPattern(...patterns: readonly RegExp[]): RegExp {
   return new RegExp(patterns.map(({ source }) => source).join('|'));
 }
 
@@ -45,7 +45,7 @@ export function decimal(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
 }
 
 /** Those of sub-agents are made of their parents'. */
-const conversationId = z.string().max(200).regex(oneOf(ID_PATTERN, CHILD_PATTERN));
+const conversationId = z.string().max(200).regex(anyPattern(ID_PATTERN, CHILD_PATTERN));
 const id = conversationId.openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
 export const turnId = z
   .string()
@@ -94,7 +94,7 @@ const callId = z
 export const start = z
   .strictObject({
     agent: name.optional(),
-    scope: name.optional().openapi({ description: "whose long-term memory it has; the agent's own without one" }),
+    scope: name.optional().openapi({ description: "whose long-term memory it has; that of the agent without one" }),
     title: z.string().max(200).optional(),
     model: modelName.optional(),
     mode: z.enum(['auto', 'stepping']).optional(),
@@ -152,7 +152,7 @@ export const decision = z
     always: z.literal(true).optional().openapi({ description: 'with `approve`: this very call is not asked about again in this session' }),
     output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
     isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
-    conversation: conversationId.optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
+    conversation: conversationId.optional().openapi({ description: 'the sub-agent that waits, where it is one' }),
   })
   .openapi('Decision');
 

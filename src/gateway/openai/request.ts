@@ -1,4 +1,4 @@
-/** What requests of OpenAI's clients bring: texts, pictures and files, tools, and what is asked of the answer. */
+/** What requests of OpenAI's clients bring: texts, pictures and files, tools, and what the answer has to be. */
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource, ClientTool, JsonObject, Stop } from '../../records/message.js';
 import { attachmentNamed, pictureAt, type NamedSource, toFile } from '../core/attachments.js';
@@ -132,10 +132,10 @@ function typeIn(data: string): string {
   return /^data:([\w/.+-]{1,100})[;,]/.exec(data)?.[1] ?? '';
 }
 
-// What is asked for beside the messages.
+// What goes along with the messages.
 
 const schema = optional(z.record(z.string(), z.unknown()));
-/** Chat Completions has the schema in a field of its own, Responses in the format itself. */
+/** Chat Completions has the schema in a field beside it, Responses in the format itself. */
 export const answerFormat = optional(z.looseObject({ type: z.string(), schema, json_schema: optional(z.looseObject({ schema })) }));
 
 export function readOutput(format: z.output<typeof answerFormat>, param: string): JsonObject | undefined {
@@ -196,14 +196,14 @@ type Wanted = z.output<z.ZodObject<typeof toolFields>>;
 /** Undefined: the request says nothing of tools. */
 export function readTools({ tools, tool_choice: wanted = 'auto', parallel_tool_calls: parallel = true }: Wanted) {
   if (wanted === 'none') return [];
-  const asked = readChoice(wanted);
-  if (tools === undefined && !asked.mustCall && !asked.names) return undefined;
+  const chosen = readChoice(wanted);
+  if (tools === undefined && !chosen.mustCall && !chosen.names) return undefined;
   const read = (tools ?? []).map(({ type, function: nested, ...flat }, at): ClientTool => {
     if (type !== 'function') throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
     const { name = '', description, parameters } = nested ?? flat;
     return { name, ...(description !== undefined && { description }), inputSchema: (parameters ?? {}) as JsonObject };
   });
-  return checkTools(read, { ...asked, single: !parallel });
+  return checkTools(read, { ...chosen, single: !parallel });
 }
 
 function readChoice(given: NonNullable<Wanted['tool_choice']>): ToolChoice {

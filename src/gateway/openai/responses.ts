@@ -222,7 +222,7 @@ function toMessages(items: readonly Item[]): readonly Message[] {
 /** Items of earlier responses, which a client names by their ids, in the place of the references. */
 async function withReferred(core: Conversations, items: readonly Item[], signal: AbortSignal): Promise<readonly Item[]> {
   const known = new Map<string, Promise<readonly Item[]>>();
-  const outputOf = (name: ResponseName): Promise<readonly Item[]> => {
+  const readOnce = (name: ResponseName): Promise<readonly Item[]> => {
     const key = responseId(name.conversation, name.turn, name.after);
     const found = known.get(key) ?? readOutputItems(core, name, signal);
     known.set(key, found);
@@ -236,7 +236,7 @@ async function withReferred(core: Conversations, items: readonly Item[], signal:
       // No thinking is given out.
       if (named.startsWith('rs_')) return { type: 'reasoning' };
       for (const name of responsesNamed(named)) {
-        const referred = (await outputOf(name)).find((item) => item.id === named);
+        const referred = (await readOnce(name)).find((item) => item.id === named);
         if (referred) return referred;
       }
       throw invalid(`Item with id ${JSON.stringify(named.slice(0, 300))} not found.`, `input.${at}.id`);

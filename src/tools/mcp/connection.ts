@@ -2,7 +2,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { withoutNullFields } from './null-fields.js';
 import type { McpServer, Variables } from './server-config.js';
 import {
   createJsonDepthLimit,
@@ -11,6 +10,7 @@ import {
   loadSdk,
   MAX_BYTES,
   SHAPE_REFUSAL,
+  withoutNullFields,
   type Client,
   type Sdk,
   type Transport,

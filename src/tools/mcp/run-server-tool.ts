@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { examineLeaving } from '../egress-scan.js';
 import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
-import { createMediaReader, type MediaReader } from '../result-media.js';
+import { createMediaReader, type MediaReader } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
 import { totalTimeout } from './server-config.js';

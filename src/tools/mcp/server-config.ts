@@ -103,7 +103,7 @@ function readForeign(given: Readonly<Record<string, unknown>>): {
     else server[name] = value;
   }
   const word = server['type'] ?? ('url' in server ? 'http' : 'stdio');
-  if (word === 'sse') ignored.push('type "sse" is the protocol of 2024, which is not spoken here: its address is asked as one of "http"');
+  if (word === 'sse') ignored.push('type "sse" is the protocol of 2024, which is not spoken here: its address is taken as one of "http"');
   server['type'] = typeof word === 'string' ? (TYPE_OF[word] ?? word) : word;
   if (isRecord(server['env'])) server['env'] = toTexts(server['env']);
   const known = Object.keys((server['type'] === 'http' ? http : stdio).shape);

@@ -28,7 +28,7 @@ export interface SessionServers {
   offer(): Promise<readonly ClientTool[]>;
   /** Whether a tool of this name is one of theirs. */
   has(name: string): boolean;
-  /** What an argument would carry away, for the person who is asked. */
+  /** What an argument would carry away, for the person who decides. */
   why(name: string, input: JsonValue): Promise<string | undefined>;
   /** Never throws: a failure is what the model reads. */
   call(name: string, input: JsonValue, signal: AbortSignal): Promise<{ readonly output: string; readonly isError: boolean }>;
@@ -86,8 +86,8 @@ export function openSessionServers(
       if (!tool) return { output: `There is no tool ${name} in this session any more.`, isError: true };
       const result = await tool.run(input, onlySignal(signal));
       // Nothing of a session can be accepted elsewhere.
-      const said = result.ok ? result.content : result.error.replace(/ A person can look at it and accept it: .*$/, ANOTHER_SESSION);
-      const text = boundText(said, OUTPUT_BYTES);
+      const whole = result.ok ? result.content : result.error.replace(/ A person can look at it and accept it: .*$/, ANOTHER_SESSION);
+      const text = boundText(whole, OUTPUT_BYTES);
       return { output: text, isError: !result.ok };
     },
     close: () => theirs.close(),

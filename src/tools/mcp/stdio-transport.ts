@@ -18,7 +18,6 @@ import type { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js' with { 'resolution-mode': 'import' };
 import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
-import { withoutNullFields } from './null-fields.js';
 import { withoutMark } from '../../records/file-type.js';
 
 export type { Client, Transport };
@@ -332,4 +331,35 @@ export function createJsonDepthLimit(): JsonDepthLimit {
       [depth, values, isString, isEscaped] = [0, 0, false, false];
     },
   };
+}
+
+// Many servers write `null` where a field is not there, which no schema of the protocol takes: a message with one would be lost, and its
+// request would wait for ever.
+
+/** In these `null` is a value that a tool or a schema means. */
+const MEANT = new Set(['structuredContent', 'inputSchema', 'outputSchema', 'requestedSchema', 'arguments', 'data', '_meta']);
+const NULL_FIELD = /:\s*null\b/;
+/** Of a message that could not be read there is none. */
+const ID = 'id';
+
+/** A message as JSON text, without such fields; the same text where there are none, or it is no JSON. */
+export function withoutNullFields(text: string): string {
+  if (!NULL_FIELD.test(text)) return text;
+  try {
+    return JSON.stringify(withoutNulls(JSON.parse(text) as unknown));
+  } catch {
+    return text;
+  }
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  // Entries, so that a field called `__proto__` stays one.
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => {
+      if (inner === null) return name === ID ? [[name, null]] : [];
+      return [[name, MEANT.has(name) ? inner : withoutNulls(inner)]];
+    }),
+  );
 }

@@ -1,7 +1,7 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../../../src/cli/session/with-progress.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
-import { explainWaiting } from '../../../src/conversation/views/waiting.js';
+import { explainWaiting } from '../../../src/conversation/views/view.js';
 
 const turn = 'turn_0001';
 const words = (waiting: Waiting | undefined, now: number): string | undefined => waiting && toWords(waiting, now);

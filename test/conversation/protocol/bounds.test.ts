@@ -6,7 +6,7 @@ import { delegationSchema, readBudget, readChildNews } from '../../../src/conver
 import { readMessage } from '../../../src/conversation/protocol/message.js';
 import { readStart, readTitle } from '../../../src/conversation/protocol/input.js';
 import { readConsolidationNews, readConsolidationRequest, readMemoryStart } from '../../../src/conversation/protocol/memory-contract.js';
-import { isoTime } from '../../../src/records/time.js';
+import { isoTime } from '../../../src/records/text.js';
 
 const request = {
   id: 'c/life/1/1-9',

@@ -67,7 +67,7 @@ async function inWords(token: string, { method, path, ...asked }: Request, id: s
   ];
   let shown = text.replace(/"(timestamp|created(_at)?)":[^,}]*/g, '');
   for (const name of names) shown = shown.replaceAll(name, 'ID');
-  shown = shown.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID');
+  shown = shown.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UUID').replace(/req_[0-9a-f]{32}/g, 'REQUEST');
   // Of two looks at once either may be the first to find nothing.
   return { status, calls: calls.map((call) => call.method).sort(), shown: shown.replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:') };
 }
@@ -182,7 +182,7 @@ test('what is about all of the installation is not there for a tenant, and agent
 });
 
 test('a scope of that name is the tenant’s own, and a whole name is none', async () => {
-  const bodies: Record<string, object> = { forget: { text: 'x' }, preview: { text: 'x' }, review: { id: 'p', decision: 'accept' } };
+  const bodies: Record<string, object> = { forget: { text: 'x' }, preview: { text: 'x' }, review: { id: 'prop_0001', decision: 'accept' } };
   const statusesOf = async (token: string, scope: string): Promise<number[]> => {
     const statuses: number[] = [];
     for (const route of OF_SCOPES) {
