@@ -67,7 +67,7 @@ const numbers = v.pipe(is<object>('an object', isRecord), v.record(text, number)
 const slots = is<readonly SlotRange[]>('ranges of slots', isSlots);
 const withSlots = list(part({ slots }));
 const calls = v.optional(list(part({ id: text, name: text, target: text })));
-const event = part({ number, event: part({ kind: text }) });
+const event = part({ number, event: part({ kind: text }), answer: v.optional(number) });
 
 const outline = part({
   v: v.literal(1, 'must be 1'),

@@ -293,7 +293,7 @@ test('a fork or a resume of what nobody knows is refused, and nothing is started
     message: expect.stringContaining('conversation c is running'),
   });
   expect(await failureOf(client.deleteConversation('c'))).toMatchObject({
-    kind: 'invalid',
+    kind: 'conflict',
     message: expect.stringContaining('it is running'),
   });
   expect(temporal.said().filter((said) => /^(start|update|signal|delete|terminate)/.test(said))).toEqual([]);

@@ -13,7 +13,17 @@ import { spentInMemory } from '../support/tenants.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 /** They are for those who have no token, or not yet. */
-const OPEN = ['/', '/healthz', '/readyz', '/.well-known/agent-card.json', '/auth/code', '/auth/logout', '/auth/login', '/auth/callback'];
+const OPEN = [
+  '/openapi.json',
+  '/',
+  '/healthz',
+  '/readyz',
+  '/.well-known/agent-card.json',
+  '/auth/code',
+  '/auth/logout',
+  '/auth/login',
+  '/auth/callback',
+];
 const ID = 'there';
 
 interface Route {

@@ -81,7 +81,8 @@ export function describeProvider(subject: Subject): void {
     test('says who gives it, and where, to one who asks', async () => {
       const served: Served[] = [];
       await ask(text('Hello'), { onServed: (one) => served.push(one) });
-      expect(served[0]?.url).toMatch(api.url);
+      // A package of the AI SDK sends by itself.
+      if (!subject.isRead) expect(served[0]?.url).toMatch(api.url);
       expect(served.map(({ model: called }) => called)).toContainEqual(expect.any(String));
     });
 

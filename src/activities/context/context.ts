@@ -59,15 +59,15 @@ export async function loadContext(
 }
 
 /** Files of tools that a prompt shows: from so many on the oldest leave it together, so that its beginning changes seldom. */
-const MOST_FILES = 20;
+const MAX_FILES = 20;
 const FEWEST_FILES = 10;
 
 /** A loop that looks at a screen makes more pictures than a request may have. Those of people stay. */
 function withoutOldMedia(messages: readonly ConversationMessage[]): readonly ConversationMessage[] {
   const count = (message: ConversationMessage): number => (message.role === 'tool' ? sourcesIn(message).length : 0);
   const all = messages.reduce((sum, message) => sum + count(message), 0);
-  if (all <= MOST_FILES) return messages;
-  let left = Math.floor((all - FEWEST_FILES - 1) / (MOST_FILES - FEWEST_FILES)) * (MOST_FILES - FEWEST_FILES);
+  if (all <= MAX_FILES) return messages;
+  let left = Math.floor((all - FEWEST_FILES - 1) / (MAX_FILES - FEWEST_FILES)) * (MAX_FILES - FEWEST_FILES);
   return messages.map((message) => {
     const files = count(message);
     if (files === 0 || left <= 0 || message.role !== 'tool') return message;

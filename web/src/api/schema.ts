@@ -1473,7 +1473,7 @@ export interface components {
             always?: true;
             /** @example turn_0001/c1 */
             callId: string;
-            /** @description the sub-agent that asked, where it was one */
+            /** @description the sub-agent that waits, where it is one */
             conversation?: string;
             /** @enum {string} */
             decision: "approve" | "deny";
@@ -2015,7 +2015,7 @@ export interface components {
             mode?: "auto" | "stepping";
             /** @example anthropic/claude-sonnet-5 */
             model?: string;
-            /** @description whose long-term memory it has; the agent's own without one */
+            /** @description whose long-term memory it has; that of the agent without one */
             scope?: string;
             title?: string;
         };
@@ -2628,7 +2628,7 @@ export interface operations {
                     mode?: "auto" | "stepping";
                     /** @example anthropic/claude-sonnet-5 */
                     model?: string;
-                    /** @description whose long-term memory it has; the agent's own without one */
+                    /** @description whose long-term memory it has; that of the agent without one */
                     scope?: string;
                     title?: string;
                 };
@@ -3449,7 +3449,7 @@ export interface operations {
                     at: string;
                     budget?: components["schemas"]["Budget"];
                     id?: string;
-                    /** @description whose long-term memory it has; the agent's own without one */
+                    /** @description whose long-term memory it has; that of the agent without one */
                     scope?: string;
                     title?: string;
                 };
@@ -3935,7 +3935,7 @@ export interface operations {
                 "application/json": {
                     agent?: string;
                     budget?: components["schemas"]["Budget"];
-                    /** @description whose long-term memory it has; the agent's own without one */
+                    /** @description whose long-term memory it has; that of the agent without one */
                     scope?: string;
                     title?: string;
                 };
