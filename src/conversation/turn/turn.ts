@@ -209,7 +209,10 @@ export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { 
   if (!turn || words === undefined) return endWithOpenCalls(state, 'failed', error);
   const shown = typeof words === 'string' ? words : words.preview;
   const place = { slot, session, turn: turnId(turn.number), ts: now / 1000 };
-  const entry = assistantEntry({ ...place, blocks: [{ kind: 'text', text: words }], model: modelOf(state) ?? '', stop: 'interrupted' }, seq);
+  const entry = assistantEntry(
+    { ...place, blocks: [{ kind: 'text', text: words }], model: modelOf(state) ?? '', stop: 'interrupted' },
+    seq,
+  );
   const contextTokens = state.contextTokens + inTokens(state, estimateTokens(shown));
   const ended = { ...turn, seq: turn.seq + 1, answerSlot: slot };
   return endWithOpenCalls({ ...state, context: withSlot(state.context, slot), contextTokens, turn: ended }, 'failed', error, entry);

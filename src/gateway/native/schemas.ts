@@ -94,7 +94,7 @@ const callId = z
 export const start = z
   .strictObject({
     agent: name.optional(),
-    scope: name.optional().openapi({ description: "whose long-term memory it has; that of the agent without one" }),
+    scope: name.optional().openapi({ description: 'whose long-term memory it has; that of the agent without one' }),
     title: z.string().max(200).optional(),
     model: modelName.optional(),
     mode: z.enum(['auto', 'stepping']).optional(),
