@@ -186,7 +186,7 @@ async function importConversation(frame: CommandFrame, given: string, options: I
     await withSlowNotice('starting a conversation', begin(client, key, life, start));
   } catch (error) {
     // A start without an answer may have begun with what was written; one that was refused has not. The first failure is the one to show.
-    const isRefused = (error as { kind?: unknown }).kind === 'invalid';
+    const isRefused = ['invalid', 'conflict'].includes(String((error as { kind?: unknown }).kind));
     if (!isWritten || isRefused) await store.lives.delete(key).catch(() => undefined);
     throw error;
   } finally {

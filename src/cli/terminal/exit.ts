@@ -29,6 +29,7 @@ const CLIENT_ERRORS: Readonly<Record<string, number>> = {
   'not-found': EXIT.notFound,
   'not-waiting': EXIT.notFound,
   invalid: EXIT.usage,
+  conflict: EXIT.usage,
   unreachable: EXIT.unreachable,
   aborted: EXIT.interrupted,
 };

@@ -105,7 +105,7 @@ export async function createAcpAgent({
       if (error instanceof GatewayError && error.problem.status < 500) throw RequestError.invalidParams(undefined, error.message);
       if (!(error instanceof ClientError)) throw error;
       if (error.kind === 'not-found') throw RequestError.sessionNotFound(sessionId);
-      throw error.kind === 'invalid'
+      throw error.kind === 'invalid' || error.kind === 'conflict'
         ? RequestError.invalidParams(undefined, error.message)
         : RequestError.internalError(undefined, error.message);
     }

@@ -91,7 +91,7 @@ async function act(known: Map<string, Known>, { tenant, act: what, id, other, wo
       const target = known.get(other);
       const [first] = one?.said ?? [];
       if (!one || one.state === 'deleted' || first === undefined) expect(answer.status).toBe(404);
-      else if (target?.state === 'running') expect(answer.status).toBe(400);
+      else if (target?.state === 'running') expect(answer.status).toBe(409);
       else if (target) {
         // A new life of a name that was used: the end of the old one is another test's.
         known.set(other, forkOf(one, first));
@@ -121,7 +121,7 @@ async function act(known: Map<string, Known>, { tenant, act: what, id, other, wo
     case 'delete': {
       const answer = await asked('DELETE', of);
       if (!isThere) expect([200, 404]).toContain(answer.status);
-      else if (one.state === 'running' || one.forks.some(({ state }) => state !== 'deleted')) expect(answer.status).toBe(400);
+      else if (one.state === 'running' || one.forks.some(({ state }) => state !== 'deleted')) expect(answer.status).toBe(409);
       else {
         expect(answer).toMatchObject({ status: 200, json: { scopes: ['default'] } });
         one.state = 'deleted';
