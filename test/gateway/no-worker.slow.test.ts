@@ -55,7 +55,8 @@ test('every way to send says that no worker is there and that the message is kep
   }
   const stop = await world.startWorker();
   try {
-    const all = await world.client.list({ limit: 100 });
+    // Other files have conversations in this namespace.
+    const all = await world.client.list({ limit: 100, query: `TaskQueue = '${world.taskQueue}'` });
     expect(all).toHaveLength(SENT.length);
     for (const { id } of all) {
       const { turns } = await waitFor(
