@@ -62,7 +62,7 @@ test('a tenant fills its quota and no other’s; the same message again counts o
   expect((await send(`other-${randomUUID()}`, withPicture(picture('b')), 'of-beta')).status).toBe(200);
   expect(await kept('beta')).toBe(88_000);
 
-  const [listed] = (await world.client.list()).filter(({ publicId }) => publicId === two);
+  const [listed] = (await world.client.list({ query: `TaskQueue = '${world.taskQueue}'` })).filter(({ publicId }) => publicId === two);
   await world.client.terminate(listed?.id ?? '', 'the end');
   await world.client.deleteConversation(listed?.id ?? '');
   expect(await kept('acme')).toBe(104_000);
@@ -130,13 +130,19 @@ test('each protocol refuses in its own shape, before anything is begun or writte
       },
     ],
   ];
-  const before = [(await world.client.list()).length, (await bytesOfFiles(join(world.dir, 'memory'))).length];
+  const before = [
+    (await world.client.list({ query: `TaskQueue = '${world.taskQueue}'` })).length,
+    (await bytesOfFiles(join(world.dir, 'memory'))).length,
+  ];
   for (const [path, body] of bodies) {
     const { status, text } = await post(path, body);
     expect([path, text]).toEqual([path, expect.stringMatching(/cannot keep 88000 more bytes of files: .*176000 of at most 200000/)]);
     expect([path, status]).toEqual([path, path === '/a2a' ? 200 : 413]);
     expect(text.length).toBeLessThan(1_000);
   }
-  expect([(await world.client.list()).length, (await bytesOfFiles(join(world.dir, 'memory'))).length]).toEqual(before);
+  expect([
+    (await world.client.list({ query: `TaskQueue = '${world.taskQueue}'` })).length,
+    (await bytesOfFiles(join(world.dir, 'memory'))).length,
+  ]).toEqual(before);
   expect(await kept()).toBe(176_000);
 });

@@ -88,11 +88,11 @@ describe('chat completions', () => {
   test.each(ENDINGS)('%s: "continue" goes on in the same conversation, with those words', async (ending) => {
     const began = user(`${ending} four`);
     await openai.chat.completions.create({ model, messages: [began] }).catch(() => undefined);
-    const before = (await world.client.list({ limit: 500 })).length;
+    const before = (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
     const messages = [began, { role: 'assistant' as const, content: WORDS[ending] }, user('continue')];
     const { choices } = await openai.chat.completions.create({ model, messages });
     expect(choices[0]?.message.content).toBe('You said: continue');
-    expect((await world.client.list({ limit: 500 })).length).toBe(before);
+    expect((await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length).toBe(before);
     expect(JSON.stringify(world.api.hits.at(-1)?.body?.messages)).toContain(WORDS[ending]);
   });
 });
