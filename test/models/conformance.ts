@@ -81,8 +81,9 @@ export function describeProvider(subject: Subject): void {
     test('says who gives it, and where, to one who asks', async () => {
       const served: Served[] = [];
       await ask(text('Hello'), { onServed: (one) => served.push(one) });
-      // A package of the AI SDK sends by itself.
-      if (!subject.isRead) expect(served[0]?.url).toMatch(api.url);
+      // A package of the AI SDK sends by itself, and not each names a model.
+      if (subject.isRead) return;
+      expect(served[0]?.url).toMatch(api.url);
       expect(served.map(({ model: called }) => called)).toContainEqual(expect.any(String));
     });
 
@@ -188,7 +189,9 @@ export function describeProvider(subject: Subject): void {
 
     test('may be wished with one call and with stop texts: what a provider is told of it, it takes', async () => {
       await ask(text('Hi'), {}, { oneCall: true, stopAt: ['STOP'] });
-      expect([sent(0).includes('"STOP"'), api.problems]).toEqual([subject.provider !== 'openai-responses', []]);
+      // Responses, which Azure speaks too, has no field for them: the worker alone ends the answer there.
+      const isTold = !['openai-responses', 'azure'].includes(subject.provider);
+      expect([sent(0).includes('"STOP"'), api.problems]).toEqual([isTold, []]);
     });
 
     test('shows what it took, what was cached counted in', async () => {
