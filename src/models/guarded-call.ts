@@ -70,7 +70,7 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   }
 }
 
-/** What an answer is called and who gives it stands in its first event that says so, in every protocol. */
+/** The id of an answer and its model come with the first event that has them, in every protocol. */
 function named<Event>(answer: Answer<Event>, { onServed }: StreamOptions): Answer<Event> {
   if (!onServed) return answer;
   let isNamed = false;
