@@ -112,6 +112,18 @@ export interface Model {
   stream(request: ModelRequest, options: StreamOptions): Promise<ModelResponse>;
 }
 
+/** @internal A model that answers by another way, and is as it was in all else. */
+export function withStream(model: Model, stream: Model['stream']): Model {
+  const { provider, textTools, takesMustCall } = model;
+  return {
+    provider,
+    ...(textTools && { textTools }),
+    ...(takesMustCall && { takesMustCall }),
+    ...(model.contextWindow && { contextWindow: model.contextWindow.bind(model) }),
+    stream,
+  };
+}
+
 /**
  * What went wrong, in the words that decide what to do about it.
  * `rate-limit`, `overloaded`, `server`, `connection`, `timeout`, `broken-stream` may pass; the others will not by themselves.

@@ -6,31 +6,32 @@
 import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 import type { AssistantBlock } from '../records/message.js';
 import type { Models } from './known-models.js';
-import { ModelFailure, ModelInterrupted, type Model, type ModelDelta, type ModelResponse, type StreamOptions } from './model.js';
+import {
+  ModelFailure,
+  ModelInterrupted,
+  withStream,
+  type Model,
+  type ModelDelta,
+  type ModelResponse,
+  type StreamOptions,
+} from './model.js';
 
 export function modelsWithoutSecrets(models: Models, secrets: KnownSecrets = createKnownSecrets()): Models {
   return Object.assign((name: string) => withoutSecrets(models(name), secrets), { limits: models.limits });
 }
 
 function withoutSecrets(model: Model, secrets: KnownSecrets): Model {
-  const { provider, textTools, takesMustCall } = model;
-  return {
-    provider,
-    ...(textTools && { textTools }),
-    ...(takesMustCall && { takesMustCall }),
-    ...(model.contextWindow && { contextWindow: model.contextWindow.bind(model) }),
-    async stream(request, options) {
-      const live = createLive(options.onDelta, secrets);
-      try {
-        const response = await model.stream(request, { ...options, onDelta: live.take });
-        live.flush();
-        return cleanResponse(response, secrets);
-      } catch (error) {
-        live.flush();
-        throw cleanError(error, secrets);
-      }
-    },
-  };
+  return withStream(model, async (request, options) => {
+    const live = createLive(options.onDelta, secrets);
+    try {
+      const response = await model.stream(request, { ...options, onDelta: live.take });
+      live.flush();
+      return cleanResponse(response, secrets);
+    } catch (error) {
+      live.flush();
+      throw cleanError(error, secrets);
+    }
+  });
 }
 
 /** Pieces as they come, each of a text or of thinking; the end of one waits while it may be the beginning of a secret. */

@@ -35,7 +35,7 @@ import type { CompactInput, Compacted, ConsolidateInput } from '../../conversati
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText, type JsonValue } from '../../records/message.js';
 import { costUsd, type Models } from '../../models/known-models.js';
-import { ModelInterrupted, type Model, type ModelRequest, type ModelResponse, type StreamOptions } from '../../models/model.js';
+import { ModelInterrupted, withStream, type Model, type ModelRequest, type ModelResponse, type StreamOptions } from '../../models/model.js';
 import type { Observed, DeliveryLog } from '../observer.js';
 import type { Redactor } from '../log.js';
 import {
@@ -280,16 +280,8 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     }
   };
 
-  const tracedModel = (name: string, model: Model, limits: Models['limits']): Model => {
-    const { provider, textTools, takesMustCall } = model;
-    return {
-      provider,
-      ...(textTools && { textTools }),
-      ...(takesMustCall && { takesMustCall }),
-      ...(model.contextWindow && { contextWindow: model.contextWindow.bind(model) }),
-      stream: (request, options) => callModel(name, model, limits, request, options),
-    };
-  };
+  const tracedModel = (name: string, model: Model, limits: Models['limits']): Model =>
+    withStream(model, (request, options) => callModel(name, model, limits, request, options));
 
   return {
     activities: ({ info }) => ({
