@@ -264,8 +264,12 @@ test('a tool has its arguments, result, kind and id, whether it ran by itself or
 const NEWS: TurnNews = { turnId: 'turn_0001', agent: 'desk', model: MODEL, life: 'l', scope: 'desk', messageIds: ['m1'] };
 const END = { stopReason: 'end', usage: { ...USAGE, costUsd: 0.01 }, toolCalls: 2 } as const;
 
+/** Events here count from it: OpenTelemetry takes a small number for the age of the process. */
+const BEGAN = 1_795_000_000_000;
+
 function tell(events: readonly (readonly [ConversationEvent, TurnNews?])[], conversation = 'c', of = tracing): void {
-  for (const [event, turn] of events) {
+  for (const [given, turn] of events) {
+    const event = 'at' in given ? { ...given, at: BEGAN + given.at } : given;
     const change = turn && { before: {}, after: {}, context: false, turn };
     of.observer(event, { namespace: 'n', conversation, runId: 'r', notifications: [], change: (change ?? null) as never });
   }
