@@ -141,10 +141,15 @@ test.each([
   await pair.close();
 });
 
-test('a person who does not decide leaves it waiting, and the answer says so', async () => {
+test.each([
+  ['goes away', { action: 'cancel' }],
+  // As clients do that accept for their person.
+  ['accepts, and fills in nothing', { action: 'accept' }],
+  ['accepts with an empty form', { action: 'accept', content: {} }],
+] as const)('a person who %s has not decided: it waits, and the answer says so', async (_what, result) => {
   const { client, pair } = await overPipe({ elicitation: {} });
   const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
-  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'cancel' }));
+  client.setRequestHandler(ElicitRequestSchema, () => result);
   const id = world.id();
   await world.client.start(id);
   expect(JSON.parse(await call(client, 'send_message', { conversation: id, text: 'write' }))).toMatchObject({ state: 'waiting' });

@@ -138,11 +138,14 @@ async function elicit(
       server.elicitInput({ message: describeOne(approval), requestedSchema: kind === 'question' ? QUESTION : APPROVAL }, { signal }),
     ).catch(() => undefined);
     if (answer?.action !== 'accept') return false;
-    const { decision = 'approve', note } = answer.content ?? {};
+    const { decision, note } = answer.content ?? {};
+    // Some clients accept for their person, and fill in nothing.
+    const isDecided = kind === 'question' ? typeof note === 'string' && note !== '' : decision === 'approve' || decision === 'deny';
+    if (!isDecided) return false;
     await client.decide(id, {
       callId,
       hash,
-      decision: decision === 'approve' ? 'approve' : 'deny',
+      decision: decision === 'deny' ? 'deny' : 'approve',
       ...(typeof note === 'string' && note !== '' && { note }),
       ...(conversation !== id && { conversation }),
     });
