@@ -7,6 +7,7 @@ import { latestResults, saidIn } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
+import { fetchInto } from '../support/into-app.js';
 import { startWorld, type World } from '../support/world.js';
 
 const DATA = { city: 'Oslo' };
@@ -35,11 +36,7 @@ function answer(request: ApiRequest): Reply {
 beforeAll(async () => {
   world = await startWorld({ engine: 'memory', answer });
   app = createGateway({ client: world.client, authenticate: oneToken(TOKEN), agents: () => Promise.resolve(['default']) });
-  const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const headers = new Headers(init?.headers);
-    headers.set('host', 'localhost');
-    return Promise.resolve(app.request(url as string, { ...init, headers }));
-  };
+  const fetch = fetchInto(app);
   openai = new OpenAI({ apiKey: TOKEN, baseURL: 'http://localhost/v1', maxRetries: 0, fetch });
 });
 afterAll(() => world.close());

@@ -7,6 +7,7 @@ import { readSettings, toEcho } from '../../src/gateway/openai/settings.js';
 import { latestResults } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
 import { callTools, text } from '../support/provider-apis/reply.js';
+import { fetchInto } from '../support/into-app.js';
 import { startWorld, type World } from '../support/world.js';
 
 let world: World;
@@ -23,11 +24,7 @@ beforeAll(async () => {
     },
   });
   app = createGateway({ client: world.client, authenticate: oneToken(TOKEN), agents: () => Promise.resolve(['default']) });
-  const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const headers = new Headers(init?.headers);
-    headers.set('host', 'localhost');
-    return Promise.resolve(app.request(url as string, { ...init, headers }));
-  };
+  const fetch = fetchInto(app);
   openai = new OpenAI({ apiKey: TOKEN, baseURL: 'http://localhost/v1', maxRetries: 0, fetch });
 });
 afterAll(() => world.close());

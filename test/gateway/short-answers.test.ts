@@ -11,6 +11,7 @@ import { saidIn } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
 import { fault, refusal } from '../support/provider-apis/faults.js';
 import { text, type Reply } from '../support/provider-apis/reply.js';
+import { fetchInto } from '../support/into-app.js';
 import { startWorld, type World } from '../support/world.js';
 
 const WORDS = { cut: 'Half of what I', refuse: 'That I will not say.', fail: 'I was about to say' } as const;
@@ -33,11 +34,7 @@ function answer(said: string): Reply {
 beforeAll(async () => {
   world = await startWorld({ engine: 'memory', answer: (request) => answer(saidIn(request).at(-1) ?? '') });
   app = createGateway({ client: world.client, authenticate: oneToken(TOKEN), agents: () => Promise.resolve(['default']) });
-  const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const headers = new Headers(init?.headers);
-    headers.set('host', 'localhost');
-    return Promise.resolve(app.request(url as string, { ...init, headers }));
-  };
+  const fetch = fetchInto(app);
   openai = new OpenAI({ apiKey: TOKEN, baseURL: 'http://localhost/v1', maxRetries: 0, fetch });
   anthropic = new Anthropic({ authToken: TOKEN, apiKey: null, baseURL: 'http://localhost', maxRetries: 0, fetch });
 });
