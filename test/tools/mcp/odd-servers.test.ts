@@ -240,7 +240,7 @@ describe('mcp.json of other programs', () => {
       'mcpServers.a: envFile is not used: no file is read: name the variables in "env"',
       'mcpServers.a: descriptoin is not used',
       'mcpServers.a: timeout is 60, and counts milliseconds',
-      'mcpServers.b: type "sse" is the protocol of 2024, which is not spoken here: its address is asked as one of "http"',
+      'mcpServers.b: type "sse" is the protocol of 2024, which is not spoken here: its address is taken as one of "http"',
     ]);
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`x${n}`, n]));
     expect(listIgnored({ mcpServers: { a: { command: 'x', ...many } } })).toHaveLength(21);
