@@ -124,6 +124,13 @@ export async function loadsOf(scene: Scene, id: string) {
   });
 }
 
+/** How often what does the second turn's work was begun, all of its steps together. */
+export async function attemptsOf(scene: Scene, id: string): Promise<number> {
+  const steps = await stepsOf(scene, id);
+  const own = steps.filter(({ name, input }) => (name === 'model-step' || name === 'run-tool') && input.turn === 'turn_0002');
+  return own.reduce((sum, { attempt }) => sum + attempt, 0);
+}
+
 function frozen({ dir }: Scene): string[] {
   const file = join(dir, 'ledger.frozen');
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];

@@ -7,19 +7,32 @@ import { join } from 'node:path';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';
 import { replayProblems } from '../support/replays.js';
 import { figure, LONG, outage, sceneTest, seconds } from '../support/scene.js';
-import { AGENT, CALLS, createModel, FIRST, MESSAGE_SLOT, RESULT_SLOT, runsOf, SECOND, tell, upToThePoints, type At } from './at-points.js';
+import {
+  AGENT,
+  attemptsOf,
+  CALLS,
+  createModel,
+  FIRST,
+  MESSAGE_SLOT,
+  RESULT_SLOT,
+  runsOf,
+  SECOND,
+  tell,
+  upToThePoints,
+  type At,
+} from './at-points.js';
 
 const AWAY_MS = LONG ? 60_000 : 4_000;
 
 interface Point {
   readonly name: string;
   readonly at?: At;
-  /** What has been committed when the server goes: it is done once. */
+  /** What has been committed when the server goes: it is not done again. */
   readonly committed?: readonly ('first' | 'second' | 'c1' | 'c2' | 'c3')[];
 }
 
 const POINTS: readonly Point[] = [
-  { name: 'never' },
+  { name: 'never', committed: ['first', 'second', 'c1', 'c2', 'c3'] },
   { name: 'before the step that fences writes', at: ['write', FIRST, 'before', 'thaws'] },
   { name: 'after the step that fences has written', at: ['write', FIRST, 'after', 'thaws'] },
   { name: 'before the request of that step', at: ['read', MESSAGE_SLOT, 'before', 'thaws'] },
@@ -56,6 +69,12 @@ for (const dying of ['Redis', 'Temporal', 'Redis and Temporal'] as const) {
       await sent.get(undisturbed)?.[0];
       const told = await tell(scene, undisturbed);
 
+      const timesOf = (id: string) => {
+        const [c1 = 0, c2 = 0, c3 = 0] = CALLS.map((callId) => runsOf(scene, id, callId));
+        return { first: model.requests(id).first.length, second: model.requests(id).second.length, c1, c2, c3 };
+      };
+      // A busy machine loses a heartbeat, and so tries a step again before anything is killed.
+      const before = new Map(lives.map(({ id }) => [id, timesOf(id)]));
       if (redis) await scene.redis.kill();
       if (temporal) await scene.killTemporal();
       writeFileSync(join(scene.dir, 'ledger.thaw'), '');
@@ -72,12 +91,12 @@ for (const dying of ['Redis', 'Temporal', 'Redis and Temporal'] as const) {
       const again: string[] = [];
       const wrong: unknown[] = [];
       for (const { id, name, committed = [] } of lives) {
-        const { first, second } = model.requests(id);
-        const [c1, c2, c3] = CALLS.map((callId) => runsOf(scene, id, callId));
-        const times = { first: first.length, second: second.length, c1, c2, c3 };
-        if (committed.some((what) => times[what] !== 1)) wrong.push([name, times]);
+        const { second } = model.requests(id);
+        const times = timesOf(id);
+        const tried = await attemptsOf(scene, id);
+        if (committed.some((what) => times[what] !== before.get(id)?.[what])) wrong.push([name, 'after its commit', before.get(id), times]);
         if (Object.values(times).some((n) => n !== 1)) again.push(`${name}: ${JSON.stringify(times)}`);
-        if (Object.values(times).some((n = 0) => n < 1 || n > 2)) wrong.push([name, times]);
+        if (Object.values(times).some((n) => n < 1 || n > tried)) wrong.push([name, `tried ${tried} times`, times]);
         expect([name, await tell(scene, id)]).toEqual([name, told]);
         for (const request of second) {
           expect([name, latestResults(request).map(resultText)]).toEqual([name, ['jotted a', 'jotted b', 'jotted c']]);

@@ -1,8 +1,9 @@
-/** Five thousand random providers (support/hostile-runs.ts). `FIRST_SEED` begins elsewhere. */
+/** A thousand random providers (support/hostile-runs.ts), five thousand with PERDURA_LONG=1. `FIRST_SEED` begins elsewhere. */
 import { startHostileRuns } from '../support/hostile-runs.js';
+import { LONG } from '../support/scene.js';
 
-const RUNS = 5_000;
 const EACH = 500;
+const RUNS = (LONG ? 10 : 2) * EACH;
 const FIRST = Number(process.env['FIRST_SEED'] ?? 1);
 
 test.each(Array.from({ length: RUNS / EACH }, (_, at) => FIRST + at * EACH))(
