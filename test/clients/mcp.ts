@@ -9,11 +9,15 @@ import { installPackages, named } from './npm-packages.js';
 import type { Finished } from './run-program.js';
 import type { ClientPlace, Outcome, Suite } from './suite.js';
 
-const CONFORMANCE = '@modelcontextprotocol/conformance@0.1.16';
+const CONFORMANCE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
 
 export const MCP_SUITES: readonly Suite[] = [
-  { name: 'MCP, conformance suite', client: named(CONFORMANCE), run: conformance },
+  ...(['2025-11-25', '2026-07-28'] as const).map((revision) => ({
+    name: `MCP ${revision}, conformance suite`,
+    client: named(CONFORMANCE),
+    run: (place: ClientPlace) => conformance(place, revision),
+  })),
   { name: 'MCP, inspector', client: `${named(INSPECTOR)} --cli`, run: inspector },
 ];
 
@@ -49,13 +53,13 @@ const APART: Readonly<Record<string, readonly string[]>> = {
   'there are no sessions, and so no broken streams to resume': ['server-sse-polling', 'server-sse-multiple-streams'],
 };
 
-async function conformance(place: ClientPlace): Promise<readonly Outcome[]> {
+async function conformance(place: ClientPlace, revision: string): Promise<readonly Outcome[]> {
   const tools = await installed(place.cacheDir);
   const out = await mkdtemp(join(tmpdir(), 'perdura-conformance-'));
   const proxy = await withToken(place);
   try {
     const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`;
-    const ended = await tools.run('conformance', ['server', '--url', url, '--suite', 'all', '-o', out]);
+    const ended = await tools.run('conformance', ['server', '--url', url, '--requirements', revision, '-o', out]);
     const folders = await readdir(out);
     if (folders.length === 0) throw new Error(`the suite wrote no results: ${ended.stdout}${ended.stderr}`.slice(0, 500));
     const outcomes = await Promise.all(folders.sort().map((folder) => outcomeOf(out, folder)));

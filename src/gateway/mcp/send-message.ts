@@ -1,25 +1,24 @@
 /**
  * A message of an MCP client, and what comes of it within the time that the client waits: the answer, a word that the turn goes on, or what a
- * person has to decide first. A client that has elicitation is sent that meanwhile.
+ * person has to decide first. A client that has elicitation is asked that.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
+import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
 import type { Pending, PerduraClient } from '../../client.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { orUndefinedOnAbort, timeoutSignal } from '../../platform/promises.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { MediaSource } from '../../records/message.js';
 import { isoTime } from '../../records/text.js';
-import { truncate } from '../../records/text.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { describeClientWait } from '../core/client-calls.js';
+import { askByRequest, askByResult, hasForms, keyOf, takeAnswers, type Asking } from './ask-person.js';
 
 const PROGRESS_MS = 5_000;
 /** Between looks at what waits: soon at first, since most calls that ask are a turn's first. */
 const FIRST_LOOK_MS = 250;
 const MOST_BETWEEN_MS = 2_000;
-const SHOWN_ARGUMENTS = 4_000;
 
 export const answerShape = z.looseObject({
   conversation: z.string(),
@@ -39,16 +38,6 @@ interface Sending {
   readonly waitSeconds: number;
 }
 
-/** The parts of a call by which a tool's handler reports that it is still there. */
-interface Calling {
-  readonly signal: AbortSignal;
-  readonly _meta?: { readonly progressToken?: string | number };
-  readonly sendNotification: (notification: {
-    method: 'notifications/progress';
-    params: { progressToken: string | number; progress: number; message: string };
-  }) => Promise<void>;
-}
-
 /** Refused before a conversation is begun for them. */
 export async function knownFiles(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
   const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
@@ -56,35 +45,46 @@ export async function knownFiles(client: PerduraClient, named: readonly string[]
   return documents;
 }
 
-export async function send(client: PerduraClient, sending: Sending, calling: Calling, { server }: McpServer): Promise<object> {
+/** What is answered; or what the client has to ask its person, before it calls again. */
+export async function send(
+  client: PerduraClient,
+  sending: Sending,
+  calling: ServerContext,
+  asking: Asking,
+): Promise<object | InputRequiredResult> {
   const { id, text, documents, messageId, waitSeconds } = sending;
   const about = { conversation: id, message_id: messageId };
+  const waits = (waiting: readonly Pending[]): object => ({ ...about, state: 'waiting', ...describeWaiting(id, waiting) });
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
   await refuseWhileClientRuns({ client }, id, messageId);
+  const { decided, undecided } = await takeAnswers(client, id, calling);
+  if (undecided.length > 0) return waits(undecided);
   const stopProgress = reportProgress(calling);
   const left = new AbortController();
-  const signal = AbortSignal.any([calling.signal, patience, left.signal]);
+  const signal = AbortSignal.any([calling.mcpReq.signal, patience, left.signal]);
   try {
     const message = await withAttachments(client, id, { id: messageId, text, ...(documents.length > 0 && { documents }) });
     if (waitSeconds === 0) await client.message(id, message);
     else {
       const answered = client.send(id, message, { signal });
       answered.catch(() => undefined);
-      const shown = new Set<string>();
+      const shown = new Set(decided);
       for (;;) {
         const first = await Promise.race([answered, whatWaits(client, id, shown, signal)]);
         if (first === undefined) return toAnswer(about, await answered);
         if (!Array.isArray(first)) return toAnswer(about, first as TurnResult);
         const waiting = first as readonly Pending[];
-        for (const { callId, hash } of waiting) shown.add(callId + hash);
+        for (const approval of waiting) shown.add(keyOf(approval));
+        if (!hasForms(asking, calling)) return waits(waiting);
+        if (asking.era === 'modern') return askByResult(asking, about, waiting);
         const isDecided = await Promise.race([
-          elicit(client, server, id, waiting, signal),
+          askByRequest(client, id, waiting, calling, { signal, timeout: waitSeconds * 1000 }),
           answered.then(
             () => true,
             () => true,
           ),
         ]);
-        if (!isDecided) return { ...about, state: 'waiting', ...describeWaiting(id, waiting) };
+        if (!isDecided) return waits(waiting);
       }
     }
   } catch (error) {
@@ -114,63 +114,9 @@ async function whatWaits(
     const { pendingApprovals } = await client.status(id).catch(() => ({ pendingApprovals: 0 }));
     if (pendingApprovals === 0) continue;
     const waiting = await client.approvals(id).catch((): Pending[] => []);
-    const fresh = waiting.filter(({ kind, callId, hash }) => kind !== 'client-tool' && !shown.has(callId + hash));
+    const fresh = waiting.filter((approval) => approval.kind !== 'client-tool' && !shown.has(keyOf(approval)));
     if (fresh.length > 0) return fresh;
   }
-}
-
-/**
- * Asks the client's person, one after the other; true when all was decided. A client without elicitation gets nothing, and none that has
- * begun no session: over HTTP each request stands alone, and an answer would reach another server.
- */
-async function elicit(
-  client: PerduraClient,
-  server: McpServer['server'],
-  id: string,
-  waiting: readonly Pending[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (server.getClientCapabilities()?.elicitation === undefined) return false;
-  for (const approval of waiting) {
-    const { callId, hash, kind, conversation } = approval;
-    const answer = await orUndefinedOnAbort(
-      signal,
-      server.elicitInput({ message: describeOne(approval), requestedSchema: kind === 'question' ? QUESTION : APPROVAL }, { signal }),
-    ).catch(() => undefined);
-    if (answer?.action !== 'accept') return false;
-    const { decision, note } = answer.content ?? {};
-    // Some clients accept for their person, and fill in nothing.
-    const isDecided = kind === 'question' ? typeof note === 'string' && note !== '' : decision === 'approve' || decision === 'deny';
-    if (!isDecided) return false;
-    await client.decide(id, {
-      callId,
-      hash,
-      decision: decision === 'deny' ? 'deny' : 'approve',
-      ...(typeof note === 'string' && note !== '' && { note }),
-      ...(conversation !== id && { conversation }),
-    });
-  }
-  return true;
-}
-
-const APPROVAL = {
-  type: 'object' as const,
-  properties: {
-    decision: { type: 'string' as const, title: 'Decision', enum: ['approve', 'deny'] },
-    note: { type: 'string' as const, title: 'Note', description: 'for the agent to read' },
-  },
-  required: ['decision'],
-};
-const QUESTION = {
-  type: 'object' as const,
-  properties: { note: { type: 'string' as const, title: 'Answer' } },
-  required: ['note'],
-};
-
-function describeOne({ kind, tool, target, arguments: given, why }: Pending): string {
-  if (kind === 'question') return target;
-  const shown = given === undefined ? '' : `\n${truncate(JSON.stringify(given, null, 2), SHOWN_ARGUMENTS)}`;
-  return `The agent wants to call ${tool}${target === '' ? '' : ` (${target})`}.${why === undefined ? '' : ` ${why}`}${shown}`;
 }
 
 function describeWaiting(id: string, waiting: readonly Pending[]): { readonly waits_for: string; readonly approvals: readonly object[] } {
@@ -195,16 +141,15 @@ function describeWaiting(id: string, waiting: readonly Pending[]): { readonly wa
 }
 
 /** Clients give a call up that is silent. */
-function reportProgress({ _meta, sendNotification }: Calling): () => void {
+function reportProgress({ mcpReq: { _meta, notify } }: ServerContext): () => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
   let progress = 0;
   const timer = setInterval(() => {
     progress += 1;
-    sendNotification({
-      method: 'notifications/progress',
-      params: { progressToken, progress, message: 'the agent is working' },
-    }).catch(() => undefined);
+    notify({ method: 'notifications/progress', params: { progressToken, progress, message: 'the agent is working' } }).catch(
+      () => undefined,
+    );
   }, PROGRESS_MS);
   return () => clearInterval(timer);
 }
