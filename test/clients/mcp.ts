@@ -123,7 +123,7 @@ async function conformance(place: ClientPlace, revision: Revision): Promise<read
     const ended = await tools.run('conformance', ['server', '--url', url, '--requirements', revision, '-o', out]);
     const folders = await readdir(out);
     if (folders.length === 0) throw new Error(`the suite wrote no results: ${ended.stdout}${ended.stderr}`.slice(0, 500));
-    const outcomes = (await Promise.all(folders.sort().map((folder) => outcomesOf(out, folder, revision)))).flat();
+    const outcomes = (await Promise.all(folders.sort().map((folder) => readOutcomes(out, folder, revision)))).flat();
     return [...outcomes, ...neverRun(outcomes, revision)];
   } finally {
     proxy.close();
@@ -147,7 +147,7 @@ interface Check {
 const ANY_MESSAGE = 'wire-schema-valid';
 
 /** `server-NAME-TIME` has what it found in `checks.json`. */
-async function outcomesOf(out: string, folder: string, revision: Revision): Promise<readonly Outcome[]> {
+async function readOutcomes(out: string, folder: string, revision: Revision): Promise<readonly Outcome[]> {
   const check = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
   const why = reasonFor(revision, check);
   if (why !== undefined) return [{ check, result: 'apart', why }];

@@ -1,6 +1,6 @@
 /** MCP over HTTP, by the protocol's own clients over a socket: of 2025-11-25, and of 2026-07-28. */
 import { randomUUID } from 'node:crypto';
-import type { Client as ModernClient } from '@modelcontextprotocol/client' with { 'resolution-mode': 'import' };
+import type { Client as ModernClient, ElicitResult } from '@modelcontextprotocol/client' with { 'resolution-mode': 'import' };
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import type { Authenticate } from '../../src/gateway/access/entrance.js';
@@ -191,14 +191,13 @@ test.each([
 
 describe('a client of 2026-07-28 with elicitation', () => {
   const FORMS = { elicitation: { form: {} } };
-  type Form = Awaited<ReturnType<Parameters<ModernClient['setRequestHandler']>[1] & (() => Promise<object>)>>;
 
   async function withPerson(result: object): Promise<{ client: AnyClient; asked: string[] }> {
     const client = await connectModern(ADMIN, FORMS);
     const asked: string[] = [];
     client.setRequestHandler('elicitation/create', ({ params }) => {
       asked.push(params.message);
-      return result as Form;
+      return result as ElicitResult;
     });
     return { client: client as unknown as AnyClient, asked };
   }

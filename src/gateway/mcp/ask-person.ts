@@ -1,6 +1,6 @@
 /**
- * What a person is asked at an MCP client that has elicitation: until 2025-11-25 by a request to the client, which waits for it; in 2026-07-28
- * by the result of the call, which the client repeats with what its person has answered.
+ * Asks the person at an MCP client that has elicitation: until 2025-11-25 by a request to the client while its call waits; in 2026-07-28 by the
+ * result of the call, which the client repeats with the answers.
  */
 import { z } from 'zod';
 import type { ClientCapabilities, InputRequiredResult, McpServer, ServerContext } from '@modelcontextprotocol/server' with {
@@ -24,7 +24,7 @@ export interface Carried {
   readonly message_id: string;
 }
 
-/** How the person at one client is asked. */
+/** What it takes to ask the person at one client. */
 export interface Asking {
   readonly era: 'legacy' | 'modern';
   readonly server: McpServer['server'];
@@ -44,7 +44,7 @@ export function carriedFor({ name }: Principal, seal: Seal): Asking['carries'] {
 }
 
 /** By which an answer is found again. With other arguments a call has another hash. */
-export function keyOf({ conversation, callId, hash }: Pending): string {
+export function requestKey({ conversation, callId, hash }: Pending): string {
   return `${conversation} ${callId} ${hash}`;
 }
 
@@ -61,7 +61,7 @@ export function askByResult({ carries }: Asking, call: Carried, waiting: readonl
     resultType: 'input_required',
     inputRequests: Object.fromEntries(
       waiting.map((approval) => [
-        keyOf(approval),
+        requestKey(approval),
         { method: 'elicitation/create', params: { mode: 'form' as const, ...formFor(approval) } },
       ]),
     ),
@@ -78,14 +78,14 @@ export async function askByRequest(
   options: { readonly signal: AbortSignal; readonly timeout: number },
 ): Promise<boolean> {
   for (const approval of waiting) {
-    const asked = mcpReq.send({ method: 'elicitation/create', params: formFor(approval) }, options);
-    const answer = await orUndefinedOnAbort(options.signal, asked).catch(() => undefined);
+    const request = mcpReq.send({ method: 'elicitation/create', params: formFor(approval) }, options);
+    const answer = await orUndefinedOnAbort(options.signal, request).catch(() => undefined);
     if (!(await decide(client, id, approval, answer))) return false;
   }
   return true;
 }
 
-/** What was answered of that which still waits; `undecided`, where a person was asked and has not decided. */
+/** What was answered of that which still waits; `undecided`: by an answer without a decision. */
 export async function takeAnswers(
   client: PerduraClient,
   id: string,
@@ -95,7 +95,7 @@ export async function takeAnswers(
   const undecided: Pending[] = [];
   if (inputResponses === undefined) return { decided, undecided };
   for (const approval of await client.approvals(id)) {
-    const key = keyOf(approval);
+    const key = requestKey(approval);
     if (approval.kind === 'client-tool' || !Object.hasOwn(inputResponses, key)) continue;
     if (await decide(client, id, approval, inputResponses[key])) decided.push(key);
     else undecided.push(approval);

@@ -1,36 +1,17 @@
 /** Conversations for MCP clients: tools to start them, talk to them and read them; each is a resource, too. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { InputRequiredResult, McpServer, ServerContext } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
+import type { JSONRPCMessage, McpServer } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../../client.js';
-import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { mayAct, type Principal } from '../access/principal.js';
-import { attachmentNamed } from '../core/attachments.js';
-import type { JsonValue } from '../../records/message.js';
+import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { ClientError } from '../../client/errors.js';
 import type { Seal } from '../../platform/seal.js';
-import { carriedFor, type Asking, type Carried } from './ask-person.js';
-import { addResources, answerOldCode, renderTranscript } from './resources.js';
-import { answerShape, knownFiles, send } from './send-message.js';
+import { carriedFor } from './ask-person.js';
+import { addSending, conversation, json, type Structured } from './send-message.js';
 import { formatHits, openedAnswer, openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 
-const DEFAULT_WAIT_S = 45;
-const MAX_WAIT_S = 3_600;
-const MAX_REFERENCE = 2_048;
-
-const conversation = z.string().regex(ID_PATTERN).describe('id of the conversation');
 const scope = z.string().regex(ID_PATTERN).describe("whose memory: an agent's name, or the scope that a conversation was started with");
-const attachments = z
-  .array(z.string().max(MAX_REFERENCE))
-  .max(LIMITS.mediaPerMessage)
-  .default([])
-  .describe('files for the model: references that POST /v1/attachments of the gateway has answered, such as att_0123…');
-
-const waitSeconds = z
-  .number()
-  .min(0)
-  .max(MAX_WAIT_S)
-  .default(DEFAULT_WAIT_S)
-  .describe('how long to wait for the answer; the turn goes on after that too');
 
 /** Whom a server is for. */
 interface Served {
@@ -57,7 +38,7 @@ export async function createMcpServer({ client, version, era, principal, seal }:
     },
   );
   if (era === 'legacy') answerOldCode(server);
-  addWriting(server, client, { era, server: server.server, carries });
+  addSending(server, client, { era, server: server.server, carries });
   addReading(server, client);
   addApprovals(server, client, principal);
   // As in the native API: a scope may be others' too.
@@ -65,81 +46,6 @@ export async function createMcpServer({ client, version, era, principal, seal }:
   if (seesMemory) addMemory(server, client);
   await addResources(server, client, seesMemory);
   return server;
-}
-
-function addWriting(server: McpServer, client: PerduraClient, asking: Asking): void {
-  const sendAndWait = async (sending: Parameters<typeof send>[1], calling: ServerContext): Promise<Structured | InputRequiredResult> => {
-    const given = await send(client, sending, calling, asking);
-    return isQuestion(given) ? given : json(given);
-  };
-  server.registerTool(
-    'start_conversation',
-    {
-      description: 'Start a durable conversation with an agent, and send its first message if there is one. Answers the id.',
-      inputSchema: z.object({
-        agent: z.string().regex(ID_PATTERN).optional().describe('the agent; the one called default without it'),
-        title: z.string().max(200).optional(),
-        message: z.string().min(1).optional(),
-        attachments,
-        wait_seconds: waitSeconds,
-      }),
-      outputSchema: answerShape,
-    },
-    async ({ agent, title, message, attachments: named, wait_seconds }, calling) => {
-      const documents = await knownFiles(client, named);
-      const begun = calling.mcpReq.requestState<Carried>();
-      const id =
-        begun?.conversation ??
-        (await client.start(undefined, { ...(agent !== undefined && { agent }), ...(title !== undefined && { title }) })).id;
-      if (message === undefined) return json({ conversation: id });
-      const messageId = begun?.message_id ?? randomUUID();
-      return sendAndWait({ id, text: message, documents, messageId, waitSeconds: wait_seconds }, calling);
-    },
-  );
-  server.registerTool(
-    'send_message',
-    {
-      description:
-        'Send a message to a conversation and wait for the answer. When that takes longer than wait_seconds, the answer has the state ' +
-        '"running"; when a person has to allow a call or to answer a question first, "waiting", with what waits. Then call again with the ' +
-        'same text and message_id to go on waiting, which sends nothing a second time.',
-      inputSchema: z.object({
-        conversation,
-        text: z.string().min(1),
-        attachments,
-        message_id: z.string().min(1).max(128).optional().describe('makes sending the same message again harmless'),
-        wait_seconds: waitSeconds,
-      }),
-      outputSchema: answerShape,
-      annotations: { openWorldHint: true },
-    },
-    async ({ conversation: id, text, attachments: named, message_id, wait_seconds }, calling) => {
-      const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
-      const messageId = message_id ?? sentBefore(calling, id) ?? randomUUID();
-      return sendAndWait({ id, text, documents, messageId, waitSeconds: wait_seconds }, calling);
-    },
-  );
-  server.registerTool(
-    'interrupt_conversation',
-    {
-      description: 'Stop what a conversation is doing now. Its words so far stay.',
-      inputSchema: z.object({ conversation }),
-      outputSchema: z.looseObject({ conversation: z.string(), interrupted: z.boolean() }),
-    },
-    async ({ conversation: id }) => {
-      await client.interrupt(id, 'by an MCP client');
-      return json({ conversation: id, interrupted: true });
-    },
-  );
-}
-
-function isQuestion(given: object): given is InputRequiredResult {
-  return (given as { readonly resultType?: unknown }).resultType === 'input_required';
-}
-
-function sentBefore({ mcpReq }: ServerContext, id: string): string | undefined {
-  const before = mcpReq.requestState<Carried>();
-  return before?.conversation === id ? before.message_id : undefined;
 }
 
 function addReading(server: McpServer, client: PerduraClient): void {
@@ -294,21 +200,102 @@ function addMemory(server: McpServer, client: PerduraClient): void {
   );
 }
 
-interface Structured {
-  readonly [field: string]: unknown;
-  content: { type: 'text'; text: string }[];
-  structuredContent: Record<string, unknown>;
-}
-
-/** The same as JSON text, for clients that know only that. Once through JSON: dates are texts, and what is undefined is not there. */
-function json(value: object): Structured {
-  const text = JSON.stringify(value, null, 2);
-  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(text) as Record<string, unknown> };
-}
-
 const wordsShape = z.object({ result: z.string() });
 
 /** A value that is no object stands under `result`, as others have it. */
 function words(text: string): Structured {
   return { content: [{ type: 'text', text }], structuredContent: { result: text } };
+}
+
+const LISTED = 50;
+const CONVERSATION = /^conversation:\/\/([^/]+)$/;
+const MEMORY = /^memory:\/\/([^/]+)\/MEMORY\.md$/;
+const mimeType = 'text/markdown';
+
+async function addResources(server: McpServer, client: PerduraClient, seesMemory: boolean): Promise<void> {
+  const { ResourceNotFoundError, ResourceTemplate } = await import('@modelcontextprotocol/server');
+  const read = async (uri: string) => {
+    const text = await readText(client, uri, seesMemory).catch((error: unknown) => {
+      if (error instanceof ClientError && (error.kind === 'not-found' || error.kind === 'invalid')) return undefined;
+      throw error;
+    });
+    if (text === undefined) throw new ResourceNotFoundError(uri);
+    return { contents: [{ uri, mimeType, text }] };
+  };
+  const list = async () => {
+    const all = await client.list({ limit: LISTED });
+    return {
+      resources: all.map(({ id, title, agent }) => ({
+        uri: `conversation://${id}`,
+        name: title ?? id,
+        description: `with agent ${agent}`,
+      })),
+    };
+  };
+  const add = (name: string, template: string, description: string, listed?: typeof list): void => {
+    server.registerResource(name, new ResourceTemplate(template, { list: listed }), { description, mimeType }, (uri) => read(uri.href));
+  };
+  if (seesMemory) add('memory', 'memory://{scope}/MEMORY.md', 'What is remembered in a scope');
+  add('conversation', 'conversation://{id}', 'What was said in a conversation', list);
+  // The library would take an address apart first, and has another answer where that fails.
+  server.server.setRequestHandler('resources/read', ({ params }) => read(params.uri));
+}
+
+/** Undefined where the address is of nothing here. */
+async function readText(client: PerduraClient, uri: string, seesMemory: boolean): Promise<string | undefined> {
+  const [, id] = CONVERSATION.exec(uri) ?? [];
+  if (id !== undefined) return renderTranscript(await client.history(id));
+  const [, scope] = MEMORY.exec(uri) ?? [];
+  return scope === undefined || !seesMemory ? undefined : (await client.scope(scope).text()).text;
+}
+
+/** Of a resource that there is not: 2026-07-28 has it among wrong arguments, and so has the library for every revision. */
+const RESOURCE_NOT_FOUND = -32_002;
+const INVALID_PARAMS = -32_602;
+
+/** For clients of the revisions before. */
+function answerOldCode(server: McpServer): void {
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => send(inOldCode(message), options);
+    return connect(transport);
+  };
+}
+
+function inOldCode(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('error' in message) || message.error.code !== INVALID_PARAMS) return message;
+  const isOfResource = (message.error.data as { readonly uri?: unknown } | undefined)?.uri !== undefined;
+  return isOfResource ? { ...message, error: { ...message.error, code: RESOURCE_NOT_FOUND } } : message;
+}
+
+/** Characters of one tool result or argument; the conversation has the whole. */
+const MAX_LENGTH = 4_000;
+
+function renderTranscript(entries: readonly Entry[]): string {
+  const parts: string[] = [];
+  for (const [at, entry] of entries.entries()) {
+    if (entry.turn !== entries[at - 1]?.turn) parts.push(`## ${entry.turn} · ${new Date(entry.ts * 1000).toISOString()}`);
+    parts.push(...renderParts(entry));
+  }
+  return parts.join('\n\n');
+}
+
+function renderParts({ message }: Entry): string[] {
+  switch (message.role) {
+    case 'user':
+      return [`**user**\n\n${shownText(message.text)}`];
+    case 'tool':
+      return [`**result of ${message.name}**, ${message.outcome}\n\n${beginning(shownText(message.text))}`];
+    case 'assistant':
+      return message.blocks.flatMap((block) => {
+        if (block.kind === 'text') return [`**assistant**\n\n${shownText(block.text)}`];
+        if (block.kind !== 'tool-call') return [];
+        return [`**calls ${block.name}** ${beginning(isBodyRef(block.input) ? block.input.preview : JSON.stringify(block.input))}`];
+      });
+  }
+}
+
+function beginning(text: string): string {
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH).toWellFormed()}\n[${text.length - MAX_LENGTH} more characters]`;
 }
