@@ -67,13 +67,10 @@ function withTable(text, all) {
     return `| ${name} | ${client} | ${passed.length}: ${passed.join('; ')}${rest} |`;
   });
   const apart = all.flatMap(({ outcomes }) => outcomes.filter(({ result }) => result === 'apart'));
-  const reasons = [...new Set(apart.map(({ why }) => why))].map(
-    (why) =>
-      `- ${why}: ${apart
-        .filter((one) => one.why === why)
-        .map(({ check }) => `\`${check}\``)
-        .join(', ')}`,
-  );
+  const reasons = [...new Set(apart.map(({ why }) => why))].map((why) => {
+    const names = new Set(apart.filter((one) => one.why === why).map(({ check }) => check));
+    return `- ${why}: ${[...names].map((name) => `\`${name}\``).join(', ')}`;
+  });
   const lines = [
     `On ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}:`,
     '',

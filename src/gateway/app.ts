@@ -57,6 +57,11 @@ export interface GatewayOptions {
   readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
+  /**
+   * Of the installation: seals what MCP clients bring back when they repeat a call; the first closes, each opens. Without one, a client
+   * has to repeat it at the same gateway.
+   */
+  readonly secrets?: readonly [string, ...string[]];
   /** Hosts beside loopback by which it is reached, and other origins whose pages may send requests. */
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
@@ -216,7 +221,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
-  addMcpRoutes(app);
+  addMcpRoutes(app, options);
   addOpenaiRoutes(app);
   addAnthropicRoutes(app);
   addAiSdkRoutes(app);

@@ -12,7 +12,9 @@ export type KeyPurpose =
   /** What browsers are given: codes of links, sessions, and what must be known when a person comes back from signing in. */
   | 'gateway-code'
   | 'gateway-session'
-  | 'gateway-sign-in';
+  | 'gateway-sign-in'
+  /** What an MCP client brings back with what its person has decided. */
+  | 'mcp-call';
 
 /** 32 bytes, the same in every process that has the secret. */
 export function deriveKey(secret: string, purpose: KeyPurpose): Buffer {

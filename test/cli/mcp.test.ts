@@ -13,7 +13,11 @@ let evil: HostileServer;
 
 beforeAll(async () => {
   evil = await hostileServer({ tools: [aTool('echo')] });
-  world = await startWorld({ answer: stage.answer, mcp: { mcpServers: { evil: evil.config } } });
+  world = await startWorld({
+    answer: stage.answer,
+    agent: { approvals: [{ tool: 'write_file', policy: 'ask' }] },
+    mcp: { mcpServers: { evil: evil.config } },
+  });
 });
 afterAll(async () => {
   await world.close();
@@ -81,6 +85,36 @@ test('it serves conversations to an MCP client, and nothing else on its stdout',
     const unknown = await client.callTool({ name: 'get_status', arguments: { conversation: 'nobody' } });
     expect(unknown).toMatchObject({ isError: true });
     expect(faults).toEqual([]);
+  } finally {
+    await client.close();
+  }
+});
+
+test('a client of 2026-07-28 asks its person, and calls again with the decision', async () => {
+  const [{ Client }, { StdioClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/client'),
+    import('@modelcontextprotocol/client/stdio'),
+  ]);
+  const client = new Client(
+    { name: 'test', version: '1' },
+    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  );
+  const asked: string[] = [];
+  client.setRequestHandler('elicitation/create', ({ params }) => {
+    asked.push(params.message);
+    return { action: 'accept' as const, content: { decision: 'approve' } };
+  });
+  const env = perduraEnvironment(world);
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [PERDURA, 'mcp'], cwd: world.dir, env, stderr: 'ignore' }),
+  );
+  try {
+    const script = world.id();
+    stage.play(script, callTool('write_file', { path: 'note.txt', content: 'hi' }), text('Written.'));
+    const { structuredContent } = await client.callTool({ name: 'start_conversation', arguments: { message: say(script, 'write') } });
+    expect(structuredContent).toMatchObject({ answer: 'Written.', toolCalls: 1 });
+    expect(asked).toEqual([expect.stringContaining('The agent wants to call write_file')]);
+    expect(stage.requests(script)).toHaveLength(2);
   } finally {
     await client.close();
   }

@@ -89,7 +89,7 @@ test(
   async () => {
     const { peerDependencies } = JSON.parse(readFileSync(join(project.perdura, 'package.json'), 'utf8')) as { peerDependencies: object };
     const there = Object.keys(peerDependencies).filter((name) => existsSync(join(project.dir, 'node_modules', name)));
-    expect([Object.keys(peerDependencies).length, there]).toEqual([13, []]);
+    expect([Object.keys(peerDependencies).length, there]).toEqual([14, []]);
 
     await startWorker();
     expect(await perdura('-p', 'hello')).toMatchObject({ code: 0, said: expect.stringMatching(/\w/) });
@@ -135,12 +135,15 @@ test(
 test(
   'MCP, in both directions',
   async () => {
-    const needed = 'it needs the package @modelcontextprotocol/sdk, which is not installed (`npm install @modelcontextprotocol/sdk@1`)';
-    expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ said: expect.stringContaining(needed) });
+    const needs = (name: string, major: number): string =>
+      `it needs the package ${name}, which is not installed (\`npm install ${name}@${major}\`)`;
+    const client = needs('@modelcontextprotocol/sdk', 1);
+    const server = needs('@modelcontextprotocol/server', 2);
+    expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ said: expect.stringContaining(client) });
     await startWorker();
-    expect(await perdura('mcp')).toEqual({ code: 1, said: expect.stringContaining(`cannot serve MCP: ${needed}`) });
+    expect(await perdura('mcp')).toEqual({ code: 1, said: expect.stringContaining(`cannot serve MCP: ${server}`) });
 
-    addPackage(project.dir, '@modelcontextprotocol/sdk');
+    for (const name of ['sdk', 'server']) addPackage(project.dir, `@modelcontextprotocol/${name}`);
     expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ code: 0, said: expect.stringContaining('mcp__everything__echo') });
     expect(await perdura('mcp')).toMatchObject({ code: 0 });
   },

@@ -1,9 +1,11 @@
 /** Conversations for other programs over stdin and stdout (MCP, ACP), and the MCP servers of agents: what they offer, and whether it runs. */
+import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import { Argument, InvalidArgumentError } from 'commander';
 import { temporalConnection, variablesOf } from '../../config.js';
 import { errorMessage } from '../../platform/errors.js';
-import { ACP_PACKAGE, loadOptional, MCP_PACKAGE, packageVersion } from '../../platform/optional-package.js';
+import { ACP_PACKAGE, loadOptional, MCP_SERVER_PACKAGE, packageVersion } from '../../platform/optional-package.js';
+import { createSeal } from '../../platform/seal.js';
 import type { Store } from '../../stores/store.js';
 import type { ToolState } from '../../tools/mcp/server-tool.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
@@ -71,6 +73,9 @@ export const MCP: readonly CommandRow[] = [
   },
 ];
 
+/** Who began it, over whose stdin and stdout it is served. */
+const PERSON = { name: 'stdio', role: 'admin' } as const;
+
 /** Stdout belongs to the protocol, so what is for people goes to stderr. */
 async function serveMcp(frame: CommandFrame): Promise<number> {
   const { client, output, signal, surroundings } = await frame.open({
@@ -79,22 +84,25 @@ async function serveMcp(frame: CommandFrame): Promise<number> {
     whenInterrupted: 'stopped serving',
   });
   const { createMcpServer } = await import('../../gateway/mcp/server.js');
-  const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
-    (cause: unknown) => {
-      throw new Error(`cannot serve MCP: ${errorMessage(cause)}`, { cause });
-    },
-  );
-  const server = await createMcpServer(client, packageVersion());
+  const { serveStdio, StdioServerTransport } = await loadOptional(
+    [MCP_SERVER_PACKAGE],
+    () => import('@modelcontextprotocol/server/stdio'),
+  ).catch((cause: unknown) => {
+    throw new Error(`cannot serve MCP: ${errorMessage(cause)}`, { cause });
+  });
+  const seal = createSeal([randomUUID()], 'mcp-call');
   const { input, stdout } = surroundings;
   const ended = new Promise<void>((resolve) => {
     input.once('end', resolve);
     input.once('close', resolve);
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  await server.connect(new StdioServerTransport(input, stdout));
+  const serving = serveStdio(({ era }) => createMcpServer({ client, version: packageVersion(), era, principal: PERSON, seal }), {
+    transport: new StdioServerTransport(input, stdout),
+  });
   output.note('serving MCP over stdin and stdout');
   await ended;
-  await server.close();
+  await serving.close();
   return EXIT.ok;
 }
 

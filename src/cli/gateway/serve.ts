@@ -92,6 +92,7 @@ export async function startGateway(
     findings: () => findingsHere(config),
     temporalLink: await findEventLink(temporal),
     tenantKey,
+    secrets: entrance.secrets,
     version: packageVersion(),
     log,
     redact: secrets.redact,
@@ -233,6 +234,7 @@ export interface OpenedEntrance extends Entrance {
   /** The one token that opens, where there is one, and where it is stored. */
   readonly token?: { readonly token: string; readonly from: 'PERDURA_GATEWAY_TOKEN' | 'file'; readonly where: string };
   readonly tenantKey: string;
+  readonly secrets: readonly [string, ...string[]];
   /** What `PERDURA_AUTH` has named when this was opened. */
   readonly auth?: AuthFile;
 }
@@ -260,7 +262,13 @@ export async function openEntrance(config: Config, { sharedCounts, log = () => u
     ...(token !== undefined && { token: token.token }),
     ...(source !== undefined && { auth: source }),
   });
-  return { ...entrance, tenantKey: tenantKeyFrom(secrets), ...(token !== undefined && { token }), ...(auth !== undefined && { auth }) };
+  return {
+    ...entrance,
+    tenantKey: tenantKeyFrom(secrets),
+    secrets: secrets.all,
+    ...(token !== undefined && { token }),
+    ...(auth !== undefined && { auth }),
+  };
 }
 
 async function readToken(config: Config): Promise<OpenedEntrance['token']> {

@@ -1,9 +1,10 @@
 /**
- * MCP over Streamable HTTP, without sessions: each request gets a new server, so that any gateway answers it. The server sends nothing that
- * no client requested, so there is no stream to listen to (GET answers 405, as the protocol allows).
+ * MCP over Streamable HTTP, without sessions: each request gets a new server, so that any gateway answers it, of 2026-07-28 or of the revisions
+ * before. The server sends nothing that no client requested, so there is no stream to listen to (GET answers 405, as the protocol allows).
  */
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
-import { packageVersion, loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { randomUUID } from 'node:crypto';
+import { MCP_SERVER_PACKAGE, packageVersion, loadOptional } from '../../platform/optional-package.js';
+import { createSeal } from '../../platform/seal.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { createMcpServer } from './server.js';
 
@@ -12,42 +13,39 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const SERVER_ERROR = -32_000;
 
-export function addMcpRoutes(app: GatewayApp): void {
+export function addMcpRoutes(app: GatewayApp, { secrets = [randomUUID()] }: { readonly secrets?: readonly [string, ...string[]] }): void {
+  const seal = createSeal(secrets, 'mcp-call');
   app.post('/mcp', async (context) => {
     const body = await readJson(context);
     if (body === undefined) return refuse(context, 400, PARSE_ERROR, 'the request is no JSON');
     if (Array.isArray(body) && body.length > MAX_BATCH) {
       return refuse(context, 400, INVALID_REQUEST, `a batch may have ${MAX_BATCH} messages`);
     }
-    const { WebStandardStreamableHTTPServerTransport: HttpTransport } = await loadOptional(
-      [MCP_PACKAGE],
-      () => import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
+    const { createMcpHandler } = await loadOptional([MCP_SERVER_PACKAGE], () => import('@modelcontextprotocol/server'));
+    const opened: { close(): Promise<void> }[] = [];
+    const handler = createMcpHandler(
+      async ({ era }) => {
+        const { client } = context.get('conversations');
+        const server = await createMcpServer({ client, version: packageVersion(), era, principal: context.get('principal'), seal });
+        opened.push(server);
+        return server;
+      },
+      // An answer that takes long begins at once: clients and proxies give a silent request up.
+      { responseMode: 'sse' },
     );
-    const transport = new HttpTransport({});
-    const server = await createMcpServer(context.get('conversations').client, packageVersion(), context.get('principal'));
     const watch = context.get('admission').watch();
     const close = (): void => {
       watch.stop();
-      void server.close().catch(() => undefined);
+      context.get('closing').removeEventListener('abort', close);
+      for (const one of [handler, ...opened]) void one.close().catch(() => undefined);
     };
     watch.signal.addEventListener('abort', close, { once: true });
-    await server.connect(transport as Transport);
-    const response = await transport.handleRequest(context.req.raw, { parsedBody: body });
-    const { body: answer, status } = response;
-    // Of the library's answer, beside the headers that every answer has.
-    const answerWith = (stream: ReadableStream<Uint8Array> | null): Response =>
-      context.newResponse(stream, status as 200, Object.fromEntries(response.headers));
-    if (answer === null) {
-      close();
-      return answerWith(null);
-    }
     context.get('closing').addEventListener('abort', close, { once: true });
-    return answerWith(
-      whenRead(answer, () => {
-        context.get('closing').removeEventListener('abort', close);
-        close();
-      }),
-    );
+    const response = await handler.fetch(context.req.raw, { parsedBody: body });
+    const { body: answer, status } = response;
+    if (answer === null) close();
+    // Of the library's answer, beside the headers that every answer has.
+    return context.newResponse(answer && whenRead(answer, close), status as 200, Object.fromEntries(response.headers));
   });
   app.all('/mcp', (context) => {
     context.header('allow', 'POST');

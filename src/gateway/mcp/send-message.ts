@@ -1,27 +1,30 @@
 /**
  * A message of an MCP client, and what comes of it within the time that the client waits: the answer, a word that the turn goes on, or what a
- * person has to decide first. A client that has elicitation is sent that meanwhile.
+ * person has to decide first. A client that has elicitation asks its person.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
+import type { InputRequiredResult, McpServer, ServerContext } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
 import type { Pending, PerduraClient } from '../../client.js';
-import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { orUndefinedOnAbort, timeoutSignal } from '../../platform/promises.js';
+import { ID_PATTERN, LIMITS, type TurnResult } from '../../conversation/protocol/contract.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { MediaSource } from '../../records/message.js';
 import { isoTime } from '../../records/text.js';
-import { truncate } from '../../records/text.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { describeClientWait } from '../core/client-calls.js';
+import { askByRequest, askByResult, hasForms, requestKey, takeAnswers, type Asking, type Carried } from './ask-person.js';
 
 const PROGRESS_MS = 5_000;
 /** Between looks at what waits: soon at first, since most calls that ask are a turn's first. */
 const FIRST_LOOK_MS = 250;
 const MOST_BETWEEN_MS = 2_000;
-const SHOWN_ARGUMENTS = 4_000;
+const DEFAULT_WAIT_S = 45;
+const MAX_WAIT_S = 3_600;
+const MAX_REFERENCE = 2_048;
 
-export const answerShape = z.looseObject({
+const answerShape = z.looseObject({
   conversation: z.string(),
   message_id: z.string().optional(),
   answer: z.string().optional().describe('absent while there is none yet'),
@@ -29,6 +32,21 @@ export const answerShape = z.looseObject({
   waits_for: z.string().optional().describe('what has to happen first, and how'),
   approvals: z.array(z.looseObject({ kind: z.string(), tool: z.string(), call_id: z.string(), hash: z.string() })).optional(),
 });
+
+export const conversation = z.string().regex(ID_PATTERN).describe('id of the conversation');
+
+const attachments = z
+  .array(z.string().max(MAX_REFERENCE))
+  .max(LIMITS.mediaPerMessage)
+  .default([])
+  .describe('files for the model: references that POST /v1/attachments of the gateway has answered, such as att_0123…');
+
+const waitSeconds = z
+  .number()
+  .min(0)
+  .max(MAX_WAIT_S)
+  .default(DEFAULT_WAIT_S)
+  .describe('how long to wait for the answer; the turn goes on after that too');
 
 interface Sending {
   readonly id: string;
@@ -39,52 +57,141 @@ interface Sending {
   readonly waitSeconds: number;
 }
 
-/** The parts of a call by which a tool's handler reports that it is still there. */
-interface Calling {
-  readonly signal: AbortSignal;
-  readonly _meta?: { readonly progressToken?: string | number };
-  readonly sendNotification: (notification: {
-    method: 'notifications/progress';
-    params: { progressToken: string | number; progress: number; message: string };
-  }) => Promise<void>;
+export interface Structured {
+  readonly [field: string]: unknown;
+  content: { type: 'text'; text: string }[];
+  structuredContent: Record<string, unknown>;
+}
+
+/** The same as JSON text, for clients that know only that. Once through JSON: dates are texts, and what is undefined is not there. */
+export function json(value: object): Structured {
+  const text = JSON.stringify(value, null, 2);
+  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(text) as Record<string, unknown> };
+}
+
+/** Tools that begin a conversation, talk to it, and stop it. */
+export function addSending(server: McpServer, client: PerduraClient, asking: Asking): void {
+  const sendAndWait = async (sending: Sending, calling: ServerContext): Promise<Structured | InputRequiredResult> => {
+    const given = await send(client, sending, calling, asking);
+    return isQuestion(given) ? given : json(given);
+  };
+  server.registerTool(
+    'start_conversation',
+    {
+      description: 'Start a durable conversation with an agent, and send its first message if there is one. Answers the id.',
+      inputSchema: z.object({
+        agent: z.string().regex(ID_PATTERN).optional().describe('the agent; the one called default without it'),
+        title: z.string().max(200).optional(),
+        message: z.string().min(1).optional(),
+        attachments,
+        wait_seconds: waitSeconds,
+      }),
+      outputSchema: answerShape,
+    },
+    async ({ agent, title, message, attachments: named, wait_seconds }, calling) => {
+      const documents = await knownFiles(client, named);
+      const begun = calling.mcpReq.requestState<Carried>();
+      const id =
+        begun?.conversation ??
+        (await client.start(undefined, { ...(agent !== undefined && { agent }), ...(title !== undefined && { title }) })).id;
+      if (message === undefined) return json({ conversation: id });
+      const messageId = begun?.message_id ?? randomUUID();
+      return sendAndWait({ id, text: message, documents, messageId, waitSeconds: wait_seconds }, calling);
+    },
+  );
+  server.registerTool(
+    'send_message',
+    {
+      description:
+        'Send a message to a conversation and wait for the answer. When that takes longer than wait_seconds, the answer has the state ' +
+        '"running"; when a person has to allow a call or to answer a question first, "waiting", with what waits. Then call again with the ' +
+        'same text and message_id to go on waiting, which sends nothing a second time.',
+      inputSchema: z.object({
+        conversation,
+        text: z.string().min(1),
+        attachments,
+        message_id: z.string().min(1).max(128).optional().describe('makes sending the same message again harmless'),
+        wait_seconds: waitSeconds,
+      }),
+      outputSchema: answerShape,
+      annotations: { openWorldHint: true },
+    },
+    async ({ conversation: id, text, attachments: named, message_id, wait_seconds }, calling) => {
+      const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
+      const messageId = message_id ?? sentBefore(calling, id) ?? randomUUID();
+      return sendAndWait({ id, text, documents, messageId, waitSeconds: wait_seconds }, calling);
+    },
+  );
+  server.registerTool(
+    'interrupt_conversation',
+    {
+      description: 'Stop what a conversation is doing now. Its words so far stay.',
+      inputSchema: z.object({ conversation }),
+      outputSchema: z.looseObject({ conversation: z.string(), interrupted: z.boolean() }),
+    },
+    async ({ conversation: id }) => {
+      await client.interrupt(id, 'by an MCP client');
+      return json({ conversation: id, interrupted: true });
+    },
+  );
+}
+
+function isQuestion(given: object): given is InputRequiredResult {
+  return (given as { readonly resultType?: unknown }).resultType === 'input_required';
+}
+
+function sentBefore({ mcpReq }: ServerContext, id: string): string | undefined {
+  const before = mcpReq.requestState<Carried>();
+  return before?.conversation === id ? before.message_id : undefined;
 }
 
 /** Refused before a conversation is begun for them. */
-export async function knownFiles(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
+async function knownFiles(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
   const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
   await checkAttachments(client, { text: '', documents });
   return documents;
 }
 
-export async function send(client: PerduraClient, sending: Sending, calling: Calling, { server }: McpServer): Promise<object> {
+/** What is answered; or what the client has to ask its person, before it calls again. */
+async function send(
+  client: PerduraClient,
+  sending: Sending,
+  calling: ServerContext,
+  asking: Asking,
+): Promise<object | InputRequiredResult> {
   const { id, text, documents, messageId, waitSeconds } = sending;
   const about = { conversation: id, message_id: messageId };
+  const waits = (waiting: readonly Pending[]): object => ({ ...about, state: 'waiting', ...describeWaiting(id, waiting) });
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
   await refuseWhileClientRuns({ client }, id, messageId);
+  const { decided, undecided } = await takeAnswers(client, id, calling);
+  if (undecided.length > 0) return waits(undecided);
   const stopProgress = reportProgress(calling);
   const left = new AbortController();
-  const signal = AbortSignal.any([calling.signal, patience, left.signal]);
+  const signal = AbortSignal.any([calling.mcpReq.signal, patience, left.signal]);
   try {
     const message = await withAttachments(client, id, { id: messageId, text, ...(documents.length > 0 && { documents }) });
     if (waitSeconds === 0) await client.message(id, message);
     else {
       const answered = client.send(id, message, { signal });
       answered.catch(() => undefined);
-      const shown = new Set<string>();
+      const shown = new Set(decided);
       for (;;) {
         const first = await Promise.race([answered, whatWaits(client, id, shown, signal)]);
         if (first === undefined) return toAnswer(about, await answered);
         if (!Array.isArray(first)) return toAnswer(about, first as TurnResult);
         const waiting = first as readonly Pending[];
-        for (const { callId, hash } of waiting) shown.add(callId + hash);
+        for (const approval of waiting) shown.add(requestKey(approval));
+        if (!hasForms(asking, calling)) return waits(waiting);
+        if (asking.era === 'modern') return askByResult(asking, about, waiting);
         const isDecided = await Promise.race([
-          elicit(client, server, id, waiting, signal),
+          askByRequest(client, id, waiting, calling, { signal, timeout: waitSeconds * 1000 }),
           answered.then(
             () => true,
             () => true,
           ),
         ]);
-        if (!isDecided) return { ...about, state: 'waiting', ...describeWaiting(id, waiting) };
+        if (!isDecided) return waits(waiting);
       }
     }
   } catch (error) {
@@ -114,63 +221,9 @@ async function whatWaits(
     const { pendingApprovals } = await client.status(id).catch(() => ({ pendingApprovals: 0 }));
     if (pendingApprovals === 0) continue;
     const waiting = await client.approvals(id).catch((): Pending[] => []);
-    const fresh = waiting.filter(({ kind, callId, hash }) => kind !== 'client-tool' && !shown.has(callId + hash));
+    const fresh = waiting.filter((approval) => approval.kind !== 'client-tool' && !shown.has(requestKey(approval)));
     if (fresh.length > 0) return fresh;
   }
-}
-
-/**
- * Asks the client's person, one after the other; true when all was decided. A client without elicitation gets nothing, and none that has
- * begun no session: over HTTP each request stands alone, and an answer would reach another server.
- */
-async function elicit(
-  client: PerduraClient,
-  server: McpServer['server'],
-  id: string,
-  waiting: readonly Pending[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (server.getClientCapabilities()?.elicitation === undefined) return false;
-  for (const approval of waiting) {
-    const { callId, hash, kind, conversation } = approval;
-    const answer = await orUndefinedOnAbort(
-      signal,
-      server.elicitInput({ message: describeOne(approval), requestedSchema: kind === 'question' ? QUESTION : APPROVAL }, { signal }),
-    ).catch(() => undefined);
-    if (answer?.action !== 'accept') return false;
-    const { decision, note } = answer.content ?? {};
-    // Some clients accept for their person, and fill in nothing.
-    const isDecided = kind === 'question' ? typeof note === 'string' && note !== '' : decision === 'approve' || decision === 'deny';
-    if (!isDecided) return false;
-    await client.decide(id, {
-      callId,
-      hash,
-      decision: decision === 'deny' ? 'deny' : 'approve',
-      ...(typeof note === 'string' && note !== '' && { note }),
-      ...(conversation !== id && { conversation }),
-    });
-  }
-  return true;
-}
-
-const APPROVAL = {
-  type: 'object' as const,
-  properties: {
-    decision: { type: 'string' as const, title: 'Decision', enum: ['approve', 'deny'] },
-    note: { type: 'string' as const, title: 'Note', description: 'for the agent to read' },
-  },
-  required: ['decision'],
-};
-const QUESTION = {
-  type: 'object' as const,
-  properties: { note: { type: 'string' as const, title: 'Answer' } },
-  required: ['note'],
-};
-
-function describeOne({ kind, tool, target, arguments: given, why }: Pending): string {
-  if (kind === 'question') return target;
-  const shown = given === undefined ? '' : `\n${truncate(JSON.stringify(given, null, 2), SHOWN_ARGUMENTS)}`;
-  return `The agent wants to call ${tool}${target === '' ? '' : ` (${target})`}.${why === undefined ? '' : ` ${why}`}${shown}`;
 }
 
 function describeWaiting(id: string, waiting: readonly Pending[]): { readonly waits_for: string; readonly approvals: readonly object[] } {
@@ -195,16 +248,15 @@ function describeWaiting(id: string, waiting: readonly Pending[]): { readonly wa
 }
 
 /** Clients give a call up that is silent. */
-function reportProgress({ _meta, sendNotification }: Calling): () => void {
+function reportProgress({ mcpReq: { _meta, notify } }: ServerContext): () => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
   let progress = 0;
   const timer = setInterval(() => {
     progress += 1;
-    sendNotification({
-      method: 'notifications/progress',
-      params: { progressToken, progress, message: 'the agent is working' },
-    }).catch(() => undefined);
+    notify({ method: 'notifications/progress', params: { progressToken, progress, message: 'the agent is working' } }).catch(
+      () => undefined,
+    );
   }, PROGRESS_MS);
   return () => clearInterval(timer);
 }
