@@ -302,10 +302,12 @@ export function createAttach({ store, keyOf, keptBytes }: AttachAccess): AttachC
   return {
     async attach(id, file) {
       const attempt = `cannot attach ${file.byteLength} bytes to ${id}`;
-      if (file.byteLength > MAX_ATTACHMENT_BYTES) throw new ClientError('invalid', `${attempt}: at most ${MAX_ATTACHMENT_BYTES} are kept`);
+      if (file.byteLength > MAX_ATTACHMENT_BYTES)
+        throw new ClientError('too-large', `${attempt}: at most ${MAX_ATTACHMENT_BYTES} are kept`);
       const mediaType = detectFileType(file);
-      if (mediaType === undefined) throw new ClientError('invalid', `${attempt}: they are no PNG, JPEG, GIF or WebP picture and no PDF`);
-      if (mediaType === TEXT_TYPE) throw new ClientError('invalid', `${attempt}: they are text, which belongs in the text of the message`);
+      if (mediaType === undefined) throw new ClientError('media-type', `${attempt}: they are no PNG, JPEG, GIF or WebP picture and no PDF`);
+      if (mediaType === TEXT_TYPE)
+        throw new ClientError('media-type', `${attempt}: they are text, which belongs in the text of the message`);
       const key = await keyOf(id);
       const { ref } = await keepFile(await store(), key, Buffer.from(file).toString('base64'), { keptBytes });
       return { mediaType, ref };

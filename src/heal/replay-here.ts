@@ -42,13 +42,21 @@ export interface Replayed {
   readonly problems: readonly string[];
 }
 
-export async function replayHere(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
+let latest: Promise<unknown> = Promise.resolve();
+
+/** One at a time in a process: after the last one the SDK takes its runtime down, also from under one that has just asked for it. */
+export function replayHere(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
+  const replayed = latest.then(() => replayAlone(code, workflowId, histories));
+  latest = replayed.catch(() => undefined);
+  return replayed;
+}
+
+async function replayAlone(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
   const heard: { opened?: ConversationState; events: ConversationEvent[] }[] = [];
-  const latest = (): (typeof heard)[number] | undefined => heard[heard.length - 1];
   const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
     conversation: {
       opened: { fn: (_info, state) => void heard.push({ opened: state, events: [] }), callDuringReplay: true },
-      event: { fn: (_info, event) => void latest()?.events.push(event), callDuringReplay: true },
+      event: { fn: (_info, event) => void heard.at(-1)?.events.push(event), callDuringReplay: true },
     },
   };
   const problems: string[] = [];

@@ -4,6 +4,7 @@ import { JS_SUITES } from './js.js';
 import { MCP_SUITES } from './mcp.js';
 import { phoenixSuite } from './phoenix.js';
 import { OPENAPI_SUITES } from './openapi.js';
+import { GENERATED_CLIENTS } from './openapi-clients.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
 import { MissingProgram, type Outcome, type Suite } from './suite.js';
@@ -16,7 +17,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite, ...OPENAPI_SUITES];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite, ...GENERATED_CLIENTS, ...OPENAPI_SUITES];
 
 export interface Wanted {
   /** Words of their names; all without. */

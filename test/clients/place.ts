@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { saidIn } from '../support/echo-model.js';
@@ -13,7 +13,6 @@ import { dieWithUs } from '../support/reaper.js';
 import { startRedis } from '../support/redis-server.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { PRODUCT, startWorkerProcess, type WorkerProcess } from '../support/worker-process.js';
-import { heldBy } from './openapi.js';
 import { scriptedReply } from './scripted-model.js';
 import { ONE_BREATH, SPOKEN, type ClientPlace } from './suite.js';
 
@@ -155,4 +154,10 @@ async function startGateway(
     return { url, pid: child.pid ?? 0, stop };
   }
   throw new Error(`the gateway ended before it served: ${output}`);
+}
+
+/** Bytes that a process holds, on Linux; 0 elsewhere. */
+async function heldBy(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }

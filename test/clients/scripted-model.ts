@@ -2,6 +2,7 @@
  * The model behind the gateway for clients of other people's. What a person says last tells it what to do, one line each:
  *
  * - `call NAME {"an": "input"}`: calls that tool of the client, in the same answer with other such lines; once it has results it repeats them.
+ * - `run NAME {"an": "input"}`: calls that tool of the agent's own.
  * - `say WORDS`: says just these.
  * - `cut WORDS`, `refuse WORDS`: says these, and ends for want of room, or since it will not go on.
  * - `slow WORDS`: says these for seconds.
@@ -50,8 +51,8 @@ function lastWords(request: ApiRequest): string {
 }
 
 function callsIn(said: string): readonly ToolCall[] {
-  return [...said.matchAll(/^call (\S+) (\{.*\})$/gm)].map(([, name = '', input = '']) => ({
-    name: `${PREFIX}${name}`,
+  return [...said.matchAll(/^(call|run) (\S+) (\{.*\})$/gm)].map(([, whose, name = '', input = '']) => ({
+    name: whose === 'run' ? name : `${PREFIX}${name}`,
     input: JSON.parse(input) as unknown,
   }));
 }

@@ -85,6 +85,19 @@ test('no route fails without a worker, and none waits for one without an end', a
   );
 });
 
+test('what a worker has never looked at has no past yet, and is told so in words', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  for (const path of ['moments', 'moments/0', 'context/changes', 'context/chunks']) {
+    const { status, json } = await answerTo({ method: 'GET', path: `/v1/conversations/${id}/${path}` });
+    expect([path, status === 409 || status === 503, json]).toEqual([
+      path,
+      true,
+      { ...json, detail: expect.stringMatching(/worker|history|nothing/) },
+    ]);
+  }
+});
+
 /** A turn that does not run is waited for as long as its client wants. */
 function withWait(path: string): string {
   return /turns\/\w+$/.test(path) ? `${path}?wait=0` : path;

@@ -40,6 +40,22 @@ test('a message is answered, and the same id again is the same answer', async ()
   expect(await (await ask('GET', `/v1/conversations/${id}`)).json()).toMatchObject({ id, state: 'running', status: { turns: 1 } });
 });
 
+test('how a turn ended is read without waiting, and what is not there is not found', async () => {
+  const id = world.id();
+  await ask('POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });
+  const read = (of: string, turn: string): Promise<Response> => ask('GET', `/v1/conversations/${of}/turns/${turn}?wait=0`);
+  const ended = await read(id, 'turn_0001');
+  expect([ended.status, await ended.json()]).toEqual([200, expect.objectContaining({ turnId: 'turn_0001', text: 'You said hello.' })]);
+  for (const [of, turn] of [
+    [id, 'turn_0002'],
+    [id, 'turn_0009'],
+    [world.id(), 'turn_0001'],
+  ] as const) {
+    const missing = await read(of, turn);
+    expect([turn, missing.status, await missing.json()]).toEqual([turn, 404, expect.objectContaining({ title: 'not-found', status: 404 })]);
+  }
+});
+
 test('the trace of a request goes with its message; a header that is none is passed over', async () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const of = async (header: string): Promise<unknown> => {

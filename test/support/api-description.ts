@@ -3,6 +3,9 @@ import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { ask, type Answer, type Asked } from './tenants.js';
 
+/** Words of refusals (400) that no schema tells: whether a file is there, two tools have one name, all lists together are too long. */
+export const NOT_IN_SCHEMA = /there is no attachment|there is no word in|has two tools of one name|the limit is \d+|may have \d+ files/;
+
 interface Described {
   readonly requestBody?: { readonly content: Readonly<Record<string, object>> };
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, object>> }>>;

@@ -200,7 +200,7 @@ const recordedMessage = z
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
       chunk: z.string().optional(),
       tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
-      echo: z.record(z.string(), json).optional().openapi({ description: 'what the request of the message has set' }),
+      echo: z.record(z.string(), json).openapi('EchoOfMessage', { description: 'what the request of the message has set' }).optional(),
       images: media,
       audio: media,
       video: media,

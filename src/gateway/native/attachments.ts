@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from '@hono/zod-openapi';
 import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
+import { UNTOLD } from '../core/attachments.js';
 import { GatewayError, invalid } from '../core/errors.js';
 import { add } from './operation.js';
 
@@ -69,14 +70,14 @@ export function addAttachments(app: GatewayApp): void {
     tag,
     summary: 'The file itself',
     params: onAttachment,
-    answersFile: true,
+    answersFile: [UNTOLD, ...Object.keys(ENDINGS)],
     async act({ client }, { params: { ref }, context }) {
       const { mediaType } = await client.uploaded(ref);
       const bytes = await client.uploadedBytes(ref);
       const ending = ENDINGS[mediaType];
       // Browsers show an uploaded file as a picture or save it, and never run it.
       return context.body(new Uint8Array(bytes), 200, {
-        'content-type': ending === undefined ? 'application/octet-stream' : mediaType,
+        'content-type': ending === undefined ? UNTOLD : mediaType,
         'content-length': String(bytes.byteLength),
         'content-disposition': `attachment; filename="${ref}.${ending ?? 'bin'}"`,
         'x-content-type-options': 'nosniff',

@@ -1,5 +1,7 @@
 /** Who steers: approvals and questions, stop, reset, compaction, stepping. */
 import { z } from '@hono/zod-openapi';
+import { ClientError } from '../../client/errors.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
 import { checkEdits, type GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
@@ -42,6 +44,15 @@ const step = z
     child: z.object({ conversation: z.string(), did: made, words: z.string() }).optional(),
   })
   .openapi('Step');
+
+/** What it names is well-formed, by its schema: where it is refused all the same, the conversation does not have it now. */
+async function asItStands<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw error instanceof ClientError && error.kind === 'invalid' ? new ClientError('conflict', error.message, { cause: error }) : error;
+  }
+}
 
 export function addControl(app: GatewayApp): void {
   add(app, {
@@ -141,7 +152,7 @@ export function addControl(app: GatewayApp): void {
       z.strictObject({ op: z.literal('clear') }),
     ]),
     answer: queue,
-    act: async ({ client }, { params: { id }, body }) => ({ queue: await client.editQueue(id, body) }),
+    act: async ({ client }, { params: { id }, body }) => ({ queue: await asItStands(client.editQueue(id, body)) }),
   });
   addContext(app);
   addStepping(app);
@@ -158,7 +169,8 @@ function addContext(app: GatewayApp): void {
     params: onConversation,
     body: chunks,
     answer: compaction,
-    act: ({ client }, { params: { id }, body }) => (body.chunks ? client.triggerCompaction(id, body.chunks) : client.compact(id)),
+    act: ({ client }, { params: { id }, body }) =>
+      body.chunks ? asItStands(client.triggerCompaction(id, body.chunks)) : client.compact(id),
   });
   add(app, {
     name: 'undoCompaction',
@@ -179,7 +191,8 @@ function addContext(app: GatewayApp): void {
     params: onConversation,
     body: chunks,
     answer: compaction,
-    act: ({ client }, { params: { id }, body }) => (body.chunks ? client.executeTruncation(id, body.chunks) : client.truncate(id)),
+    act: ({ client }, { params: { id }, body }) =>
+      body.chunks ? asItStands(client.executeTruncation(id, body.chunks)) : client.truncate(id),
   });
 }
 
@@ -221,7 +234,7 @@ function addStepping(app: GatewayApp): void {
       tools: z.array(z.string().min(1).max(100)).max(100).optional(),
       events: z.array(z.string().min(1).max(100)).max(100).optional(),
       onError: z.boolean().optional(),
-      costUsd: z.number().min(0).optional(),
+      costUsd: z.number().min(0).max(LIMITS.usd).optional(),
     }),
     answer: controlStatus,
     act: ({ client }, { params: { id }, body }) => client.setBreakpoints(id, body),

@@ -6,10 +6,11 @@ import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { idOfRequest } from '../core/read-body.js';
 import { readStatus } from '../core/turn-status.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, modelName, name, onConversation, orNull, start, turnId, whole, decimal } from './schemas.js';
+import { budget, json, modelName, name, onConversation, orNull, start, turnId, visibleText, whole, decimal } from './schemas.js';
 
 const tag = 'conversations';
 /** Only the latest are scanned: `before` finds older ones. */
@@ -150,7 +151,7 @@ export function addConversations(app: GatewayApp): void {
     description: 'The mode needs the role operator. A user chooses among the models of agent.json, and may only lower its limits.',
     params: onConversation,
     body: z.strictObject({
-      title: z.string().max(200).optional(),
+      title: visibleText(200).optional(),
       model: orNull(modelName).optional(),
       mode: z.enum(['auto', 'stepping']).optional(),
       budget: budget.optional(),
@@ -266,7 +267,7 @@ export function addLineage(app: GatewayApp): void {
     tag: 'lives',
     summary: 'Begin another conversation with its turns up to one of them',
     params: onConversation,
-    body: named.extend({ at: turnId, id: z.string().min(1).max(64).optional() }),
+    body: named.extend({ at: turnId, id: name.optional() }),
     status: 201,
     answer: begun,
     act: ({ client }, { params: { id }, body }) => client.fork(id, body),
@@ -318,7 +319,7 @@ export function addLineage(app: GatewayApp): void {
     tag: 'lives',
     summary: 'Say something else in place of a turn and all after it',
     params: onConversation,
-    body: z.strictObject({ text: z.string().min(1), turn: turnId.optional() }),
+    body: z.strictObject({ text: visibleText(LIMITS.messageBytes), turn: turnId.optional() }),
     answer: answeredAgain,
     act: async ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
       const messageId = await chooseMessageId(context);

@@ -11,11 +11,20 @@ import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 import { seconds } from './answers.js';
-import { onConversation, whole, decimal } from './schemas.js';
+import { onConversation, scopeName, visibleText, whole, decimal } from './schemas.js';
 
 const tag = 'memory';
-const onScope = z.object({ scope: z.string().min(1).max(64) });
-const scopeName = z.string().min(1).max(64).default('default').openapi({ description: 'whose memory' });
+const onScope = z.object({ scope: scopeName });
+const scope = scopeName.default('default').openapi({ description: 'whose memory' });
+const forgotten = z.strictObject({ text: visibleText(2_000) });
+const [day = ''] = z.regexes.date.source.split('$');
+const TIME = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?`;
+/** What `questionShape` takes, said so that a document can say it. */
+const moment = z
+  .string()
+  .regex(new RegExp(`${day}(?:[T ]${TIME})?$`), 'expected an ISO date or time, such as 2026-02-27 or 2026-02-27T14:30Z');
+const when = ({ description = '' }: { readonly description?: string | undefined }) => moment.optional().openapi({ description });
+const { after, before } = questionShape;
 const version = z.string().regex(/^[\w:-]{1,128}$/);
 const HISTORY_SHOWN = 200;
 
@@ -143,7 +152,7 @@ export function addMemory(app: GatewayApp): void {
     tag,
     summary: 'What was said and is remembered in a scope, by a question, the best first',
     role: 'operator',
-    body: z.strictObject({ scope: scopeName, ...questionShape }),
+    body: z.strictObject({ scope, ...questionShape, after: when(after), before: when(before) }),
     answer: z.object({ scope: z.string(), hits: z.array(recalled), notes: z.array(z.string()).optional() }),
     act: async ({ client }, { body: { scope, ...terms } }) => {
       const { question, ...query } = toQuery(terms, new Date());
@@ -159,7 +168,7 @@ export function addMemory(app: GatewayApp): void {
     tag,
     summary: 'What was said at an address that a search has given, and around it',
     role: 'operator',
-    body: z.strictObject({ scope: scopeName, ...openShape }),
+    body: z.strictObject({ scope, ...openShape }),
     answer: z.object({ scope: z.string(), hits: z.array(recalled) }),
     act: async ({ client }, { body: { scope, at, around } }) => ({ scope, hits: await client.scope(scope).open(at, around) }),
   });
@@ -171,7 +180,7 @@ export function addMemory(app: GatewayApp): void {
     summary: 'Remove every line and fact that says this, and keep it from coming back',
     role: 'operator',
     params: onScope,
-    body: z.strictObject({ text: z.string().min(1).max(10_000) }),
+    body: forgotten,
     answer: z.object({ lines: texts, facts: texts, proposals: texts }).openapi({ description: 'facts and proposals by their ids' }),
     act: ({ client }, { params: { scope }, body: { text } }) => client.scope(scope).forget(text),
   });
@@ -302,7 +311,7 @@ function addDocument(app: GatewayApp): void {
     summary: 'What `forget` would take out, by the same rule; nothing is changed',
     role,
     params: onScope,
-    body: z.strictObject({ text: z.string().min(1).max(10_000) }),
+    body: forgotten,
     answer: z.object({
       lines: texts,
       facts: z.array(z.object({ id: z.string(), fact: z.string() })),

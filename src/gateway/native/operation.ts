@@ -9,6 +9,8 @@ import { problem } from './schemas.js';
 
 type Nothing = z.ZodObject<Record<never, never>>;
 
+const bytes = z.string().min(1).openapi({ format: 'binary' });
+
 /** The requested work goes on. */
 const ACCEPTED: number = 202;
 
@@ -50,8 +52,8 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly streams?: true;
   /** With `Accept: text/event-stream` it answers these: `act` makes the response. */
   readonly mayStream?: true;
-  /** It answers a file: `act` makes the response. */
-  readonly answersFile?: true;
+  /** It answers a file of one of these types: `act` makes the response. */
+  readonly answersFile?: readonly string[];
   readonly act: (
     core: Conversations,
     given: {
@@ -74,9 +76,8 @@ export function add<
   const { name, method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, pending } = operation;
   const { streams, mayStream, answersFile } = operation;
   const status = operation.status ?? ((answer ?? streams ?? answersFile) === undefined ? 204 : 200);
-  const file = { schema: z.string().openapi({ format: 'binary' }) };
   const content: Content = {
-    ...(answersFile && { '*/*': file }),
+    ...Object.fromEntries((answersFile ?? []).map((type) => [type, { schema: bytes }])),
     ...(answer && { 'application/json': { schema: answer } }),
     ...((streams ?? mayStream) && { 'text/event-stream': { schema: z.string() } }),
   };
@@ -91,7 +92,7 @@ export function add<
     request: {
       ...(params && { params }),
       ...(query && { query }),
-      ...(takesFile && { body: { required: true, content: { 'application/octet-stream': file } } }),
+      ...(takesFile && { body: { required: true, content: { 'application/octet-stream': { schema: bytes } } } }),
       ...(body && { body: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
     },
     responses: {

@@ -13,7 +13,7 @@ import { sendEvents, type ServerEvent } from '../sse.js';
 import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
 import { entry, submitted, turnResult } from './answers.js';
-import { cursor, message, onConversation, onTurn, turnId, whole, decimal } from './schemas.js';
+import { conversationId, cursor, message, onConversation, onTurn, turnId, whole, decimal } from './schemas.js';
 
 const tag = 'turns';
 const seconds = decimal(0, 3_600);
@@ -132,7 +132,7 @@ export function addTurns(app: GatewayApp): void {
       'Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything. `cursor` of an event is where its own ' +
       'conversation is. `after` says where to begin, once for each `conversation` and in their order: a cursor, or a turn, from whose beginning on.',
     query: z.object({
-      conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MAX_CONVERSATIONS)]),
+      conversation: z.union([conversationId, z.array(conversationId).min(1).max(MAX_CONVERSATIONS)]),
       after: z.union([beginning, z.array(beginning).max(MAX_CONVERSATIONS)]).optional(),
     }),
     streams: true,
