@@ -3,7 +3,7 @@ import { Readable, Writable } from 'node:stream';
 import { Argument, InvalidArgumentError } from 'commander';
 import { temporalConnection, variablesOf } from '../../config.js';
 import { errorMessage } from '../../platform/errors.js';
-import { ACP_PACKAGE, loadOptional, MCP_PACKAGE, packageVersion } from '../../platform/optional-package.js';
+import { ACP_PACKAGE, loadOptional, MCP_SERVER_PACKAGE, packageVersion } from '../../platform/optional-package.js';
 import type { Store } from '../../stores/store.js';
 import type { ToolState } from '../../tools/mcp/server-tool.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
@@ -79,7 +79,7 @@ async function serveMcp(frame: CommandFrame): Promise<number> {
     whenInterrupted: 'stopped serving',
   });
   const { createMcpServer } = await import('../../gateway/mcp/server.js');
-  const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
+  const { StdioServerTransport } = await loadOptional([MCP_SERVER_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
     (cause: unknown) => {
       throw new Error(`cannot serve MCP: ${errorMessage(cause)}`, { cause });
     },

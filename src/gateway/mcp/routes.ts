@@ -3,7 +3,7 @@
  * no client requested, so there is no stream to listen to (GET answers 405, as the protocol allows).
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
-import { packageVersion, loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { packageVersion, loadOptional, MCP_SERVER_PACKAGE } from '../../platform/optional-package.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { createMcpServer } from './server.js';
 
@@ -20,7 +20,7 @@ export function addMcpRoutes(app: GatewayApp): void {
       return refuse(context, 400, INVALID_REQUEST, `a batch may have ${MAX_BATCH} messages`);
     }
     const { WebStandardStreamableHTTPServerTransport: HttpTransport } = await loadOptional(
-      [MCP_PACKAGE],
+      [MCP_SERVER_PACKAGE],
       () => import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
     );
     const transport = new HttpTransport({});

@@ -32,6 +32,7 @@ async function serve(answer: Answer, initialized: object = {}, beside: object = 
     for await (const chunk of message) body += String(chunk);
     const request = JSON.parse(body) as Request;
     if (request.id === undefined) return void response.writeHead(202).end();
+    if (request.method === 'server/discover') return void response.writeHead(400).end('what?');
     const isFirst = request.method === 'initialize';
     if (isFirst) sessions += 1;
     const session = isFirst ? `s${sessions}` : (message.headers['mcp-session-id'] as string | undefined);
