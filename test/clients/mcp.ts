@@ -76,7 +76,17 @@ async function outcomeOf(out: string, folder: string): Promise<Outcome> {
   const check = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
   const [why] = Object.entries(APART).find(([, names]) => names.includes(check)) ?? [];
   if (why !== undefined) return { check, result: 'apart', why };
-  const checks = JSON.parse(await readFile(join(out, folder, 'checks.json'), 'utf8')) as readonly Check[];
+  return judged(join(out, folder), check);
+}
+
+/** Of a folder with the results of one scenario. */
+export async function outcomeIn(out: string, check: string): Promise<Outcome> {
+  const [folder = ''] = await readdir(out);
+  return judged(join(out, folder), check);
+}
+
+async function judged(folder: string, check: string): Promise<Outcome> {
+  const checks = JSON.parse(await readFile(join(folder, 'checks.json'), 'utf8')) as readonly Check[];
   const failed = checks.filter(({ status }) => status === 'FAILURE').map(({ errorMessage }) => errorMessage ?? 'without a word');
   const isPassed = failed.length === 0 && checks.some(({ status }) => status === 'SUCCESS');
   return isPassed ? { check, result: 'passed' } : { check, result: 'failed', why: failed.join('; ') || 'nothing was checked' };

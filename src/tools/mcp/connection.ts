@@ -102,16 +102,22 @@ const anything = z.looseObject({});
 
 /**
  * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. A server is asked first whether it is a modern
- * one, and greeted as an older one is where it is not. One that takes the question amiss, or takes long to start, is tried once more.
+ * one, and greeted as an older one where it is not. One that takes the question amiss, or is slow to answer, is tried again otherwise.
  */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
-  try {
-    return await connectAs('auto', server, options, sdk);
-  } catch (error) {
-    if (!(error instanceof ConnectionFault) || error.instead === undefined) throw error;
-    return await connectAs(error.instead, server, options, sdk);
+  let mode: Mode | undefined = 'auto';
+  let told: unknown;
+  while (mode !== undefined) {
+    try {
+      return await connectAs(mode, server, options, sdk);
+    } catch (error) {
+      // What the last way is refused with says less than what led to it.
+      if (typeof mode === 'string') told = error;
+      mode = error instanceof ConnectionFault ? error.instead : undefined;
+    }
   }
+  throw told;
 }
 
 async function connectAs(mode: Mode, server: McpServer, options: ConnectOptions, sdk: Sdk): Promise<Connection> {
@@ -150,7 +156,7 @@ async function connectAs(mode: Mode, server: McpServer, options: ConnectOptions,
     await close();
     // Why it did not start may still be on its way to us.
     await orUndefinedAfter(LEAVE_MS, stderrClosed()).catch(() => undefined);
-    const instead = mode === 'auto' ? otherMode(error, transport) : undefined;
+    const instead = otherMode(mode, error, transport);
     throw new ConnectionFault(fault || describeError(error), stderrTail(), { cause: error, instead });
   }
   const isModern = client.getProtocolEra() === 'modern';
@@ -160,13 +166,14 @@ async function connectAs(mode: Mode, server: McpServer, options: ConnectOptions,
 type Mode = 'auto' | 'legacy' | { readonly pin: string };
 
 /**
- * A server that ended at the first question, or answered with nothing that says more, may be an older one. One that is still starting is
- * greeted as an older one too early, and refuses that.
+ * A server that ended at the first question, or did not answer it in time, may be an older one. If it then refuses to be greeted as one, it
+ * was slow.
  */
-function otherMode(error: unknown, { asked, wasSilent }: LooseTransport): Mode | undefined {
-  const { name, code } = errorFields(error);
-  if (asked() === 'server/discover') return code === NO_PROBE || code === TIMED_OUT ? 'legacy' : undefined;
-  return asked() === 'initialize' && wasSilent() && name === 'ProtocolError' ? { pin: FIRST_MODERN } : undefined;
+function otherMode(mode: Mode, error: unknown, { asked, wasSilent }: LooseTransport): Mode | undefined {
+  const { name, code, status } = errorFields(error);
+  if (mode === 'auto' && asked() === 'server/discover') return code === NO_PROBE || code === TIMED_OUT ? 'legacy' : undefined;
+  const isRefused = name === 'ProtocolError' || (mode === 'legacy' && status === 400);
+  return isRefused && asked() === 'initialize' && wasSilent() ? { pin: FIRST_MODERN } : undefined;
 }
 
 const NO_PROBE = 'ERA_NEGOTIATION_FAILED';

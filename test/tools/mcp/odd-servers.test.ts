@@ -247,6 +247,17 @@ describe('mcp.json of other programs', () => {
     expect(listIgnored({ mcpServers: { a: { command: 'x', ...many } } })).toHaveLength(21);
   });
 
+  test('a field or a type that is called as what every object has is one of others, and no more', () => {
+    const given = JSON.parse('{ "command": "x", "constructor": 1, "__proto__": { "url": "http://x" }, "toString": "y" }') as object;
+    expect(listIgnored({ mcpServers: { a: given } })).toEqual([
+      'mcpServers.a: constructor is not used',
+      'mcpServers.a: __proto__ is not used',
+      'mcpServers.a: toString is not used',
+    ]);
+    expect(mcpConfigSchema.parse({ mcpServers: { a: given } }).mcpServers['a']).toMatchObject({ type: 'stdio', command: 'x' });
+    expect(() => serversOf({ a: { type: 'constructor', command: 'x' } })).toThrow(/expected \\"stdio\\"/);
+  });
+
   test('what cannot be a server is still refused', () => {
     expect(() => serversOf({ a: { type: 'ws', url: 'ws://x' } })).toThrow(/expected \\"stdio\\"/);
     expect(() => serversOf({ a: { description: 'nothing else' } })).toThrow(/command/);
