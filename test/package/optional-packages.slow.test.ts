@@ -102,7 +102,7 @@ test(
       /– Agent gpt +tokens of openai\/gpt-4o are estimated, not counted: .* gpt-tokenizer,/,
       /! Agent falls +gemini\/gemini-2.5-flash cannot answer: .*\n +→ npm install @google\/genai@2\n/,
       /! Agent falls +ollama\/llama3 cannot answer: .*\n +→ npm install ollama@0\.6\n/,
-      /✘ Agent served +its MCP servers cannot be asked: .*\n +→ npm install @modelcontextprotocol\/sdk@1\n/,
+      /✘ Agent served +its MCP servers cannot be asked: .*\n +→ npm install @modelcontextprotocol\/client@2\n/,
       /– Agent default +fetch_url shows pages as HTML, .*\n +→ npm install @mozilla\/readability@0\.6 linkedom@0\.18 turndown@7\n/,
       /✘ OpenTelemetry +no worker starts with these OTEL_\* settings: .*\n +→ npm install @opentelemetry\/sdk-node@0\.223\n/,
     ]) {
@@ -135,11 +135,13 @@ test(
 test(
   'MCP, in both directions',
   async () => {
-    const needed = 'it needs the package @modelcontextprotocol/sdk, which is not installed (`npm install @modelcontextprotocol/sdk@1`)';
-    expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ said: expect.stringContaining(needed) });
+    const needed = (name: string, major: number): string =>
+      `it needs the package @modelcontextprotocol/${name}, which is not installed (\`npm install @modelcontextprotocol/${name}@${major}\`)`;
+    expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ said: expect.stringContaining(needed('client', 2)) });
     await startWorker();
-    expect(await perdura('mcp')).toEqual({ code: 1, said: expect.stringContaining(`cannot serve MCP: ${needed}`) });
+    expect(await perdura('mcp')).toEqual({ code: 1, said: expect.stringContaining(`cannot serve MCP: ${needed('sdk', 1)}`) });
 
+    addPackage(project.dir, '@modelcontextprotocol/client');
     addPackage(project.dir, '@modelcontextprotocol/sdk');
     expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ code: 0, said: expect.stringContaining('mcp__everything__echo') });
     expect(await perdura('mcp')).toMatchObject({ code: 0 });
