@@ -22,11 +22,17 @@ export function firstErrorCode(error: unknown): string | undefined {
   return undefined;
 }
 
-function errorFields(error: unknown): {
+interface ErrorFields {
   readonly message?: unknown;
   readonly name?: unknown;
   readonly code?: unknown;
   readonly cause?: unknown;
-} {
+  /** Of HTTP. */
+  readonly status?: unknown;
+  readonly data?: unknown;
+}
+
+/** None of what is no object. */
+export function errorFields(error: unknown): ErrorFields {
   return typeof error === 'object' && error !== null ? error : {};
 }

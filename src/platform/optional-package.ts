@@ -8,7 +8,9 @@ import { join, dirname } from 'node:path';
 
 /** Markdown of a page takes all three. */
 export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
-export const MCP_PACKAGE = '@modelcontextprotocol/sdk';
+/** Servers of agents are asked with it. */
+export const MCP_PACKAGE = '@modelcontextprotocol/client';
+/** Perdura as a server. */
 export const MCP_SERVER_PACKAGE = '@modelcontextprotocol/server';
 export const ACP_PACKAGE = '@agentclientprotocol/sdk';
 export const A2A_PACKAGE = '@a2a-js/sdk';

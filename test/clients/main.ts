@@ -1,6 +1,7 @@
 /** `npm run test:clients` (scripts/test-clients.mjs): suites of other people's clients against the real thing, one after the other. */
 import { a2aSuite } from './a2a.js';
 import { JS_SUITES } from './js.js';
+import { mcpClientSuite } from './mcp-client.js';
 import { MCP_SUITES } from './mcp.js';
 import { phoenixSuite } from './phoenix.js';
 import { OPENAPI_SUITES } from './openapi.js';
@@ -17,7 +18,15 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite, ...GENERATED_CLIENTS, ...OPENAPI_SUITES];
+const SUITES: readonly Suite[] = [
+  ...PYTHON_SUITES,
+  ...JS_SUITES,
+  ...MCP_SUITES,
+  mcpClientSuite,
+  phoenixSuite,
+  ...GENERATED_CLIENTS,
+  ...OPENAPI_SUITES,
+];
 
 export interface Wanted {
   /** Words of their names; all without. */

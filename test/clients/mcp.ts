@@ -151,20 +151,31 @@ async function readOutcomes(out: string, folder: string, revision: Revision): Pr
   const check = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
   const why = reasonFor(revision, check);
   if (why !== undefined) return [{ check, result: 'apart', why }];
-  const checks = JSON.parse(await readFile(join(out, folder, 'checks.json'), 'utf8')) as readonly Check[];
+  const checks = await readChecks(out, folder);
   const apart = new Map<string, Outcome>();
   for (const { id } of checks) {
     const reason = reasonFor(revision, `${check}/${id}`);
     if (reason !== undefined) apart.set(id, { check: `${check}/${id}`, result: 'apart', why: reason });
   }
   const asked = checks.filter(({ id }) => !apart.has(id));
+  return [toOutcome(check, asked), ...apart.values()];
+}
+
+/** Of a folder with the results of one scenario. */
+export async function outcomeIn(out: string, check: string): Promise<Outcome> {
+  const [folder = ''] = await readdir(out);
+  return toOutcome(check, await readChecks(out, folder));
+}
+
+async function readChecks(out: string, folder: string): Promise<readonly Check[]> {
+  return JSON.parse(await readFile(join(out, folder, 'checks.json'), 'utf8')) as readonly Check[];
+}
+
+function toOutcome(check: string, asked: readonly Check[]): Outcome {
   const failed = asked.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
   const words = failed.map(({ id, errorMessage }) => `${id}: ${errorMessage ?? 'without a word'}`);
   const isPassed = failed.length === 0 && asked.some(({ id, status }) => status === 'SUCCESS' && id !== ANY_MESSAGE);
-  return [
-    isPassed ? { check, result: 'passed' } : { check, result: 'failed', why: words.join('; ') || 'nothing was checked' },
-    ...apart.values(),
-  ];
+  return isPassed ? { check, result: 'passed' } : { check, result: 'failed', why: words.join('; ') || 'nothing was checked' };
 }
 
 /** A name that the suite no longer has would set nothing apart, unnoticed. */

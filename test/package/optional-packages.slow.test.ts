@@ -102,7 +102,7 @@ test(
       /– Agent gpt +tokens of openai\/gpt-4o are estimated, not counted: .* gpt-tokenizer,/,
       /! Agent falls +gemini\/gemini-2.5-flash cannot answer: .*\n +→ npm install @google\/genai@2\n/,
       /! Agent falls +ollama\/llama3 cannot answer: .*\n +→ npm install ollama@0\.6\n/,
-      /✘ Agent served +its MCP servers cannot be asked: .*\n +→ npm install @modelcontextprotocol\/sdk@1\n/,
+      /✘ Agent served +its MCP servers cannot be asked: .*\n +→ npm install @modelcontextprotocol\/client@2\n/,
       /– Agent default +fetch_url shows pages as HTML, .*\n +→ npm install @mozilla\/readability@0\.6 linkedom@0\.18 turndown@7\n/,
       /✘ OpenTelemetry +no worker starts with these OTEL_\* settings: .*\n +→ npm install @opentelemetry\/sdk-node@0\.223\n/,
     ]) {
@@ -137,13 +137,13 @@ test(
   async () => {
     const needs = (name: string, major: number): string =>
       `it needs the package ${name}, which is not installed (\`npm install ${name}@${major}\`)`;
-    const client = needs('@modelcontextprotocol/sdk', 1);
+    const client = needs('@modelcontextprotocol/client', 2);
     const server = needs('@modelcontextprotocol/server', 2);
     expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ said: expect.stringContaining(client) });
     await startWorker();
     expect(await perdura('mcp')).toEqual({ code: 1, said: expect.stringContaining(`cannot serve MCP: ${server}`) });
 
-    for (const name of ['sdk', 'server']) addPackage(project.dir, `@modelcontextprotocol/${name}`);
+    for (const name of ['client', 'server']) addPackage(project.dir, `@modelcontextprotocol/${name}`);
     expect(await perdura('mcp', 'tools', 'served')).toMatchObject({ code: 0, said: expect.stringContaining('mcp__everything__echo') });
     expect(await perdura('mcp')).toMatchObject({ code: 0 });
   },

@@ -84,6 +84,10 @@ const CALLS = {
 function answer({ method, params }) {
   const { tools = [], capabilities = { tools: { listChanged: true } } } = wish();
   switch (method) {
+    case 'server/discover':
+      // As older ones do that were not greeted yet.
+      if (mode === 'touchy') process.exit(1);
+      return mode === 'silent' ? undefined : null;
     case 'initialize':
       return mode === 'hang'
         ? undefined

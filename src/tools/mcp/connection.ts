@@ -13,16 +13,21 @@ import {
   withoutNullFields,
   type Client,
   type Sdk,
+  type Tool,
   type Transport,
 } from './stdio-transport.js';
+import { createLooseTransport, type LooseTransport, FIRST_MODERN, wholeAnswer } from './revision.js';
+import { errorFields } from '../../platform/errors.js';
+import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {
   readonly hasTools: boolean;
   readonly hasResources: boolean;
   readonly hasPrompts: boolean;
-  /** All pages of a list, at most `MAX_LISTED` items; `isCut` says that there were more. */
-  list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
+  /** Whether arguments that a tool's schema marks are sent in headers too. */
+  readonly hasHeaders: boolean;
+  list(what: Listed): Promise<ListedItems>;
   /** One request; rejects with the server's error, when the signal aborts, or after `quietMs` without an answer or a word of progress. */
   ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
   /** Whether it still answers. */
@@ -34,6 +39,15 @@ export interface Asking {
   readonly signal: AbortSignal;
   /** Absent: the signal alone ends it. */
   readonly quietMs?: number;
+}
+
+/** All pages of a list, at most `MAX_LISTED` items. */
+export interface ListedItems {
+  readonly items: readonly unknown[];
+  /** There were more. */
+  readonly isCut: boolean;
+  /** For how many milliseconds the server says that it stays so. */
+  readonly freshMs?: number;
 }
 
 export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
@@ -50,10 +64,14 @@ export class ConnectionFault extends Error {
   constructor(
     message: string,
     readonly stderrTail = '',
-    options?: ErrorOptions,
+    options: ErrorOptions & { readonly instead?: Mode | undefined } = {},
   ) {
     super(message, options);
+    this.instead = options.instead;
   }
+
+  /** In what other way the server may be reached. */
+  readonly instead: Mode | undefined;
 }
 
 export interface ConnectOptions extends ConnectionEvents {
@@ -69,6 +87,8 @@ const METHODS: Readonly<Record<Listed, string>> = {
   resourceTemplates: 'resources/templates/list',
   prompts: 'prompts/list',
 };
+/** For the answer to a first question that older servers do not know, and some of them never answer. */
+const PROBE_MS = 3_000;
 const MAX_LISTED = 256;
 const MAX_PAGES = 20;
 const PING_MS = 3_000;
@@ -80,19 +100,40 @@ const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
 
 const anything = z.looseObject({});
 
-/** `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. */
+/**
+ * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. A server is asked first whether it is a modern
+ * one, and greeted as an older one where it is not. One that takes the question amiss, or is slow to answer, is tried again otherwise.
+ */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
+  let mode: Mode | undefined = 'auto';
+  let told: unknown;
+  while (mode !== undefined) {
+    try {
+      return await connectAs(mode, server, options, sdk);
+    } catch (error) {
+      // What the last way is refused with says less than what led to it.
+      if (typeof mode === 'string') told = error;
+      mode = error instanceof ConnectionFault ? error.instead : undefined;
+    }
+  }
+  throw told;
+}
+
+async function connectAs(mode: Mode, server: McpServer, options: ConnectOptions, sdk: Sdk): Promise<Connection> {
   let fault = '';
   // The SDK only reports a stream of events that breaks, and a call would wait for it until its timeout.
   const onRefused = (reason: string): void => {
     fault = reason;
-    void client.close().catch(() => undefined);
+    void transport.close().catch(() => undefined);
   };
-  const { transport, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
-  const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
+  const { transport: inner, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
+  const transport = createLooseTransport(inner);
+  const probe = { timeoutMs: mode === 'auto' ? Math.min(PROBE_MS, options.timeoutMs / 2) : options.timeoutMs };
+  const client = new sdk.Client({ name: 'perdura', version: options.version }, { versionNegotiation: { mode, probe } });
   let isOurs = false;
-  client.onerror = (error) => (fault ||= error.message);
+  // What goes wrong with one request over HTTP is that one's error.
+  if (server.type === 'stdio') transport.onerror = (error) => (fault ||= error.message);
   client.onclose = () => {
     if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', stderrTail()));
   };
@@ -115,13 +156,50 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
     await close();
     // Why it did not start may still be on its way to us.
     await orUndefinedAfter(LEAVE_MS, stderrClosed()).catch(() => undefined);
-    throw new ConnectionFault(fault || describeError(error), stderrTail(), { cause: error });
+    const instead = otherMode(mode, error, transport);
+    throw new ConnectionFault(fault || describeError(error), stderrTail(), { cause: error, instead });
   }
-  return { ...createRequests(client, options.timeoutMs), close };
+  const isModern = client.getProtocolEra() === 'modern';
+  return { ...createRequests(client, { ...options, isModern }), hasHeaders: isModern && server.type === 'http', close };
 }
 
-function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
+type Mode = 'auto' | 'legacy' | { readonly pin: string };
+
+/**
+ * A server that ended at the first question, or did not answer it in time, may be an older one. If it then refuses to be greeted as one, it
+ * was slow.
+ */
+function otherMode(mode: Mode, error: unknown, { asked, wasSilent }: LooseTransport): Mode | undefined {
+  const { name, code, status } = errorFields(error);
+  if (mode === 'auto' && asked() === 'server/discover') return code === NO_PROBE || code === TIMED_OUT ? 'legacy' : undefined;
+  const isRefused = name === 'ProtocolError' || (mode === 'legacy' && status === 400);
+  return isRefused && asked() === 'initialize' && wasSilent() ? { pin: FIRST_MODERN } : undefined;
+}
+
+const NO_PROBE = 'ERA_NEGOTIATION_FAILED';
+const TIMED_OUT = 'REQUEST_TIMEOUT';
+const HEADERS_DIFFER = -32_020;
+
+interface RequestOptions extends Pick<ConnectOptions, 'timeoutMs' | 'onToolsChanged'> {
+  readonly isModern: boolean;
+}
+
+function createRequests(client: Client, { timeoutMs, onToolsChanged, isModern }: RequestOptions): Omit<Connection, 'close' | 'hasHeaders'> {
   const capabilities = client.getServerCapabilities() ?? {};
+  /** As listed last, by name: they say which arguments go into headers. */
+  let schemas: ReadonlyMap<string, unknown> = new Map();
+  let listening: Promise<unknown> | undefined;
+
+  /** A modern server tells of changes only who asks for them, and may end that at any time: then the list's age makes up for it. */
+  const listen = (): void => {
+    if (!isModern || capabilities.tools?.listChanged !== true) return;
+    listening ??= client
+      .listen({ toolsListChanged: true }, { timeout: timeoutMs })
+      .then(({ closed }) => closed)
+      .catch(() => undefined)
+      .finally(() => (listening = undefined));
+  };
+
   return {
     hasTools: capabilities.tools !== undefined,
     hasResources: capabilities.resources !== undefined,
@@ -131,12 +209,16 @@ function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'cl
       const page = z.looseObject({ [what]: z.array(z.unknown()), nextCursor: z.string().max(10_000).optional() });
       const deadline = Date.now() + timeoutMs;
       const items: unknown[] = [];
+      let freshMs: number | undefined;
+      if (what === 'tools') listen();
       // A server that does not look at the cursor lists the same again: no item counts twice, and a page that has nothing new is the end.
       const seen = new Set<string>();
       let cursor: string | undefined;
       for (let pages = 0; pages < MAX_PAGES && items.length <= MAX_LISTED; pages++) {
         const params = cursor === undefined ? {} : { cursor };
-        const answer = await client.request({ method: METHODS[what], params }, page, { timeout: Math.max(1, deadline - Date.now()) });
+        const how = { timeout: Math.max(1, deadline - Date.now()) };
+        const answer = page.parse(wholeAnswer(await client.request({ method: METHODS[what], params }, anything, how)));
+        freshMs = Math.min(freshMs ?? Infinity, Number(answer['ttlMs']) || 0);
         const before = items.length;
         for (const item of (answer[what] as unknown[]).slice(0, MAX_LISTED + 1)) {
           const text = JSON.stringify(item);
@@ -147,19 +229,41 @@ function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'cl
         cursor = isEnd ? undefined : (answer.nextCursor as string | undefined) || undefined;
         if (cursor === undefined) break;
       }
-      return { items: items.slice(0, MAX_LISTED), isCut: items.length > MAX_LISTED || cursor !== undefined };
+      const kept = items.slice(0, MAX_LISTED);
+      if (what === 'tools') schemas = schemasIn(kept);
+      return { items: kept, isCut: items.length > MAX_LISTED || cursor !== undefined, freshMs };
     },
 
-    ask: (method, params, { signal, quietMs = NO_TIMEOUT_MS }) =>
+    async ask(method, params, { signal, quietMs = NO_TIMEOUT_MS }) {
       // With a handler of progress the library sends a token for it.
-      client.request({ method, params }, anything, { signal, timeout: quietMs, resetTimeoutOnProgress: true, onprogress: () => undefined }),
+      const how = { signal, timeout: quietMs, resetTimeoutOnProgress: true, onprogress: () => undefined };
+      const name = String(params['name']);
+      try {
+        if (!isModern || method !== 'tools/call') return wholeAnswer(await client.request({ method, params }, anything, how));
+        const toolDefinition = { name, inputSchema: schemas.get(name) ?? { type: 'object' } } as Tool;
+        return wholeAnswer(await client.callTool({ name, arguments: params['arguments'] as JsonObject }, { ...how, toolDefinition }));
+      } catch (error) {
+        const { code, data } = errorFields(error);
+        // What it wants in headers has changed.
+        if (code === HEADERS_DIFFER) onToolsChanged();
+        if (code !== 'CAPABILITY_NOT_SUPPORTED') throw error;
+        const asked = isRecord(data) ? String(data['method']) : 'input';
+        throw new Error(`it asks for ${asked}, which it cannot get here`, { cause: error });
+      }
+    },
 
     isAlive: () =>
-      client.ping({ timeout: PING_MS }).then(
+      (isModern ? client.request({ method: 'server/discover' }, anything, { timeout: PING_MS }) : client.ping({ timeout: PING_MS })).then(
         () => true,
         () => false,
       ),
   };
+}
+
+function schemasIn(tools: readonly unknown[]): ReadonlyMap<string, unknown> {
+  return new Map(
+    tools.flatMap((tool) => (isRecord(tool) && typeof tool['name'] === 'string' ? [[tool['name'], tool['inputSchema']]] : [])),
+  );
 }
 
 function createTransport(
@@ -200,6 +304,11 @@ function parseUrl({ name, url }: McpServer & { readonly type: 'http' }): URL {
 
 function describeError(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
+  // The library's first question is no concern of people's: what went wrong with it is.
+  const { code, data } = errorFields(error);
+  if (code === NO_PROBE && cause instanceof Error) return describeError(cause);
+  const said = isRecord(data) && typeof data['text'] === 'string' ? data['text'].slice(0, 500) : '';
+  if (said !== '' && !message.includes(said)) return `${message}: ${said}`;
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }
 

@@ -8,11 +8,12 @@
  * - When the server reports a changed list, the link notes it and reads the list on the next request: a storm of reports costs nothing.
  */
 import type { JsonObject } from '../../records/message.js';
-import { connect, ConnectionFault, type Asking, type Connection, type Listed } from './connection.js';
+import { connect, ConnectionFault, type Asking, type Connection, type Listed, type ListedItems } from './connection.js';
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
-import { errorMessage } from '../../platform/errors.js';
+import { errorFields, errorMessage } from '../../platform/errors.js';
+import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
 
 export interface Listing {
@@ -34,7 +35,7 @@ export interface ServerLink {
   refresh(patienceMs: number): Promise<void>;
   /** Throws `ServerDown`, or what the server answers. */
   ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
-  list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
+  list(what: Listed): Promise<ListedItems>;
   /** With those that the server was given: it neither shows them to a model, nor is sent one without a person's leave. */
   readonly secrets: KnownSecrets;
   lastUsed(): number;
@@ -64,8 +65,10 @@ const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 /** A connection that held so long was a good one. */
 const GOOD_MS = 30_000;
-/** Not every server says when its list changes. */
+/** Not every server says when its list changes, or how long it stays as it is. */
 const LIST_AGE_MS = 60_000;
+const MIN_LIST_AGE_MS = 1_000;
+const MAX_LIST_AGE_MS = 10 * 60_000;
 
 export function createServerLink(server: McpServer, options: LinkOptions): ServerLink {
   const { log, now } = options;
@@ -75,6 +78,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let since = 0;
   let listing: Listing | undefined;
   let listedAt = 0;
+  let listAgeMs = LIST_AGE_MS;
   let isStale = true;
   let relisting: Promise<void> | undefined;
   let busySince: number | undefined;
@@ -109,8 +113,9 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   const relist = async (of: Connection): Promise<void> => {
     isStale = false;
     listedAt = now();
-    const { items, isCut } = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
-    const { tools, leftOut } = readServerTools(server.name, secrets.redactIn(items));
+    const { items, isCut, freshMs }: ListedItems = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
+    listAgeMs = freshMs ? Math.min(MAX_LIST_AGE_MS, Math.max(MIN_LIST_AGE_MS, freshMs)) : LIST_AGE_MS;
+    const { tools, leftOut } = readServerTools(server.name, secrets.redactIn(items), of);
     if (isCut) leftOut.push({ tool: '(more)', reason: `it lists more tools than the ${items.length} that are looked at` });
     listing = { tools, leftOut, hasResources: of.hasResources, hasPrompts: of.hasPrompts };
   };
@@ -197,7 +202,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
 
   const refreshed = async (): Promise<void> => {
     await open();
-    if (!isStale && now() - listedAt < LIST_AGE_MS) return;
+    if (!isStale && now() - listedAt < listAgeMs) return;
     relisting ??= withConnection(relist)
       .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${redactValues(errorMessage(error))}`))
       .finally(() => (relisting = undefined));
@@ -260,14 +265,19 @@ function pauseAfter(failures: number): number {
 
 /** The server itself says that it could not: it is there. */
 function isAnswer(error: unknown): boolean {
-  const { name, code } = errorFields(error);
-  return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
+  const { name, code, data } = errorFields(error);
+  // A modern server sends that with the status that an older one has for a session that it does not know.
+  const text = isRecord(data) ? String(data['text']) : '';
+  return (name === 'ProtocolError' && code !== OTHER_REVISION) || (name === 'SdkHttpError' && NO_SUCH_METHOD.test(text));
 }
 
-/** A server that was started anew, or has ended the session, does not know it: 404 by the protocol, 400 by the examples of its libraries. */
+/**
+ * A server that was started anew, or has ended the session, does not know it: 404 by the protocol, 400 by the examples of its libraries. It
+ * may be of another revision by now.
+ */
 function isOldSession(error: unknown): boolean {
-  const { code } = errorFields(error);
-  return code === 404 || code === 400;
+  const { code, status } = errorFields(error);
+  return status === 404 || status === 400 || code === OTHER_REVISION;
 }
 
 /** One that is away takes no connection. */
@@ -276,9 +286,5 @@ function wasNotReached(error: unknown): boolean {
   return code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
 }
 
-const CONNECTION_CLOSED = -32000;
-const REQUEST_TIMEOUT = -32001;
-
-function errorFields(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
-  return typeof error === 'object' && error !== null ? error : {};
-}
+const OTHER_REVISION = -32_022;
+const NO_SUCH_METHOD = /"code":\s*-32601\b/;

@@ -74,10 +74,8 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
 
 /** Of the library: the time for a word was over. */
 function isQuiet(error: unknown): boolean {
-  return isRecord(error) && error['name'] === 'McpError' && error['code'] === REQUEST_TIMEOUT && /timed out/i.test(errorText(error));
+  return isRecord(error) && error['code'] === 'REQUEST_TIMEOUT' && /timed out/i.test(errorText(error));
 }
-
-const REQUEST_TIMEOUT = -32_001;
 
 /** A server with an address may read all that it is sent; for a server on this machine only known secrets need approval. */
 export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, input: JsonValue): Examined {

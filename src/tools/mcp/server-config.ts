@@ -75,18 +75,19 @@ export function totalTimeout({ timeout, maxTotalTimeout = 10 * timeout }: McpSer
 
 // Such a file is shared between programs: other editors have other words for some fields, and fields that only they know.
 
-const TYPE_OF: Readonly<Record<string, string>> = {
+/** By names that others choose: an object would answer to `constructor`. */
+const TYPE_OF = toMap({
   ...{ 'streamable-http': 'http', streamableHttp: 'http', streamable_http: 'http', streamablehttp: 'http', remote: 'http', sse: 'http' },
   local: 'stdio',
-};
-const NAME_OF: Readonly<Record<string, string>> = { transport: 'type', httpUrl: 'url', serverUrl: 'url' };
+});
+const NAME_OF = toMap({ transport: 'type', httpUrl: 'url', serverUrl: 'url' });
 const APPROVALS = '"approvals" in agent.json says which calls ask';
 const TOOLS = '"tools" in agent.json says which are offered';
-const WHY_NOT: Readonly<Record<string, string>> = {
+const WHY_NOT = toMap({
   ...{ autoApprove: APPROVALS, alwaysAllow: APPROVALS, trust: APPROVALS },
   ...{ includeTools: TOOLS, excludeTools: TOOLS, enabledTools: TOOLS, disabledTools: TOOLS, allowedTools: TOOLS, tools: TOOLS },
   envFile: 'no file is read: name the variables in "env"',
-};
+});
 const MAX_IGNORED = 20;
 
 /** In our words, with a sentence on each field that is left out. */
@@ -94,26 +95,32 @@ function readForeign(given: Readonly<Record<string, unknown>>): {
   readonly server: Record<string, unknown>;
   readonly ignored: readonly string[];
 } {
-  const server: Record<string, unknown> = {};
+  // Without what every object has: a field `__proto__` is one field more.
+  const server = Object.create(null) as Record<string, unknown>;
   const ignored: string[] = [];
   for (const [field, value] of Object.entries(given)) {
-    const name = NAME_OF[field] ?? field;
+    const name = NAME_OF.get(field) ?? field;
     if (value === null || (name !== field && given[name] !== undefined && given[name] !== null)) continue;
     if (field === 'enabled') server['disabled'] ??= value === false;
     else server[name] = value;
   }
   const word = server['type'] ?? ('url' in server ? 'http' : 'stdio');
   if (word === 'sse') ignored.push('type "sse" is the protocol of 2024, which is not spoken here: its address is taken as one of "http"');
-  server['type'] = typeof word === 'string' ? (TYPE_OF[word] ?? word) : word;
+  server['type'] = typeof word === 'string' ? (TYPE_OF.get(word) ?? word) : word;
   if (isRecord(server['env'])) server['env'] = toTexts(server['env']);
   const known = Object.keys((server['type'] === 'http' ? http : stdio).shape);
   for (const field of Object.keys(server).filter((name) => !known.includes(name))) {
-    ignored.push(`${field} is not used${WHY_NOT[field] === undefined ? '' : `: ${WHY_NOT[field]}`}`);
+    const why = WHY_NOT.get(field);
+    ignored.push(`${field} is not used${why === undefined ? '' : `: ${why}`}`);
     delete server[field];
   }
   const { timeout } = server;
   if (typeof timeout === 'number' && timeout > 0 && timeout < 1_000) ignored.push(`timeout is ${timeout}, and counts milliseconds`);
   return { server, ignored };
+}
+
+function toMap(words: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(words));
 }
 
 /** Others write numbers there, and null for a variable that is not to be set. */

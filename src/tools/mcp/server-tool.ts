@@ -12,6 +12,7 @@ import type { AgentKey, Pins, ServerPins, ToolPin } from '../../stores/store.js'
 import { createSyntaxCheck } from '../../platform/json-schema/check.js';
 import { toModern } from '../../platform/json-schema/drafts.js';
 import { inlineRefs, mergeTop } from '../../platform/json-schema/normal-form.js';
+import { headerFault } from './revision.js';
 
 export interface ServerTool {
   readonly server: string;
@@ -50,14 +51,18 @@ const answerSchema = z.object({
 
 type SyntaxCheck = ReturnType<typeof createSyntaxCheck>;
 
-/** Of a whole list, in its order: those that are beyond `MAX_LIST` together are not looked at. */
-export function readServerTools(server: string, items: readonly unknown[]): { readonly tools: ServerTool[]; readonly leftOut: LeftOut[] } {
+/** Of a whole list, in its order: those that are beyond `MAX_LIST` together are not looked at. `hasHeaders`: arguments go into headers. */
+export function readServerTools(
+  server: string,
+  items: readonly unknown[],
+  { hasHeaders = false } = {},
+): { readonly tools: ServerTool[]; readonly leftOut: LeftOut[] } {
   const check = createSyntaxCheck();
   const tools: ServerTool[] = [];
   const leftOut: LeftOut[] = [];
   let size = 0;
   for (const item of items) {
-    const one = size > MAX_LIST ? { tool: nameIn(item), reason: TOO_MUCH } : readServerTool(server, item, check);
+    const one = size > MAX_LIST ? { tool: nameIn(item), reason: TOO_MUCH } : readServerTool(server, item, { check, hasHeaders });
     if ('reason' in one) {
       leftOut.push(one);
       continue;
@@ -74,12 +79,17 @@ export function promptSize({ tool, description, inputSchema }: ServerTool): numb
   return tool.length + description.length + JSON.stringify(inputSchema).length;
 }
 
-function readServerTool(server: string, given: unknown, check: SyntaxCheck): ServerTool | LeftOut {
+function readServerTool(
+  server: string,
+  given: unknown,
+  { check, hasHeaders }: { readonly check: SyntaxCheck; readonly hasHeaders: boolean },
+): ServerTool | LeftOut {
   const checked = answerSchema.safeParse(given);
   if (!checked.success) return { tool: nameIn(given), reason: listIssues(checked.error.issues).join('; ') };
   const { name, description = '', annotations = {} } = checked.data;
   // Of what was given, not of what zod made of it: that has lost a `__proto__`.
-  const schema = readSchema((given as { inputSchema?: JsonObject | null }).inputSchema ?? {}, check);
+  const { inputSchema } = given as { inputSchema?: JsonObject | null };
+  const schema = (hasHeaders ? headerFault(inputSchema) : undefined) ?? readSchema(inputSchema ?? {}, check);
   if (typeof schema === 'string') return { tool: name, reason: schema };
   return {
     server,

@@ -10,38 +10,16 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
-import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js' with {
-  'resolution-mode': 'import',
-};
-import type { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js' with { 'resolution-mode': 'import' };
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js' with { 'resolution-mode': 'import' };
+import type * as Library from '@modelcontextprotocol/client' with { 'resolution-mode': 'import' };
 import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import { withoutMark } from '../../records/file-type.js';
 
-export type { Client, Transport };
+export type { Client, JSONRPCMessage, Tool, Transport } from '@modelcontextprotocol/client' with { 'resolution-mode': 'import' };
+export type Sdk = typeof Library;
 
-/** What we use of the MCP library: loaded when an agent has a server, since most have none. */
-export interface Sdk {
-  readonly Client: typeof Client;
-  readonly StreamableHTTPClientTransport: typeof StreamableHTTPClientTransport;
-  readonly deserializeMessage: typeof deserializeMessage;
-}
-
+/** The MCP library: loaded when an agent has a server, since most have none. */
 export async function loadSdk(): Promise<Sdk> {
-  const [client, http, stdio] = await loadOptional([MCP_PACKAGE], () =>
-    Promise.all([
-      import('@modelcontextprotocol/sdk/client/index.js'),
-      import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-      import('@modelcontextprotocol/sdk/shared/stdio.js'),
-    ]),
-  );
-  return {
-    Client: client.Client,
-    StreamableHTTPClientTransport: http.StreamableHTTPClientTransport,
-    deserializeMessage: stdio.deserializeMessage,
-  };
+  return await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/client'));
 }
 
 export interface StdioServer {
@@ -51,7 +29,10 @@ export interface StdioServer {
   readonly cwd: string;
 }
 
-export interface StdioTransport extends Transport {
+export interface StdioTransport extends Library.Transport {
+  /** By these two the library knows a child process. */
+  readonly stderr: null;
+  readonly pid: number | null;
   /** The end of its stderr. */
   readonly stderrTail: () => string;
   /** Resolves when all of its output was read, at its end. */
@@ -117,7 +98,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   const takeLine = (line: string): void => {
     if (line.trim() === '') return;
     if (!gate.pass(line.length)) return fail(gate.reason);
-    let message: JSONRPCMessage;
+    let message: Library.JSONRPCMessage;
     try {
       message = sdk.deserializeMessage(withoutNullFields(line));
     } catch {
@@ -153,6 +134,11 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   };
 
   const transport: StdioTransport = {
+    stderr: null,
+    get pid() {
+      return child?.pid ?? null;
+    },
+
     stderrTail: () => stderrTail.trim(),
 
     stderrClosed: () => silence,

@@ -32,6 +32,7 @@ async function serve(answer: Answer, initialized: object = {}, beside: object = 
     for await (const chunk of message) body += String(chunk);
     const request = JSON.parse(body) as Request;
     if (request.id === undefined) return void response.writeHead(202).end();
+    if (request.method === 'server/discover') return void response.writeHead(400).end('what?');
     const isFirst = request.method === 'initialize';
     if (isFirst) sessions += 1;
     const session = isFirst ? `s${sessions}` : (message.headers['mcp-session-id'] as string | undefined);
@@ -244,6 +245,17 @@ describe('mcp.json of other programs', () => {
     ]);
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`x${n}`, n]));
     expect(listIgnored({ mcpServers: { a: { command: 'x', ...many } } })).toHaveLength(21);
+  });
+
+  test('a field or a type that is called as what every object has is one of others, and no more', () => {
+    const given = JSON.parse('{ "command": "x", "constructor": 1, "__proto__": { "url": "http://x" }, "toString": "y" }') as object;
+    expect(listIgnored({ mcpServers: { a: given } })).toEqual([
+      'mcpServers.a: constructor is not used',
+      'mcpServers.a: __proto__ is not used',
+      'mcpServers.a: toString is not used',
+    ]);
+    expect(mcpConfigSchema.parse({ mcpServers: { a: given } }).mcpServers['a']).toMatchObject({ type: 'stdio', command: 'x' });
+    expect(() => serversOf({ a: { type: 'constructor', command: 'x' } })).toThrow(/expected \\"stdio\\"/);
   });
 
   test('what cannot be a server is still refused', () => {
