@@ -136,6 +136,8 @@ const TEXTS = [
   'prop_0001',
   'qevt_1',
   'qevt_000001',
+  'image/png',
+  'application/pdf',
   'audio/mpeg',
   'video/mp4',
   'https://example.com/a',

@@ -99,7 +99,7 @@ function sources(mediaType: z.ZodType<string>) {
   ]);
   return z.array(source).max(LIMITS.mediaPerMessage).optional();
 }
-const pictureType = z.enum(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+const pictureType = z.string().regex(/^image\/(?:png|jpeg|gif|webp)$/);
 const audioType = z
   .string()
   .regex(/^audio\/[a-z0-9][a-z0-9.+-]{0,63}$/)
@@ -109,7 +109,7 @@ const videoType = z
   .regex(/^video\/[a-z0-9][a-z0-9.+-]{0,63}$/)
   .openapi({ example: 'video/mp4' });
 
-const pdf = z.literal('application/pdf');
+const pdf = z.string().regex(/^application\/pdf$/);
 const fileName = z.string().max(200).optional();
 const file = z.union([
   z.strictObject({ mediaType: pdf, url }),

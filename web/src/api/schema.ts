@@ -1493,6 +1493,10 @@ export interface components {
             /** @description what a tool of the client has answered, with `approve` */
             output?: unknown;
         };
+        /** @description what the request of the message has set */
+        EchoOfMessage: {
+            [key: string]: unknown;
+        };
         Entry: {
             message: components["schemas"]["RecordedMessage"];
             messageId?: string;
@@ -1717,14 +1721,18 @@ export interface components {
             /** @enum {string} */
             type: "action_result" | "web_content" | "database_result" | "custom";
         };
+        /** @description A text of white space alone is only taken with something else to say. */
         Message: {
             audio?: ({
+                /** @example audio/mpeg */
                 mediaType: string;
                 url: string;
             } | {
                 base64: string;
+                /** @example audio/mpeg */
                 mediaType: string;
             } | {
+                /** @example audio/mpeg */
                 mediaType: string;
                 ref: string;
             } | {
@@ -1789,7 +1797,11 @@ export interface components {
             /** @description tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall`, and an answer has one call at most of those with `single` */
             tools?: {
                 description?: string;
+                /** @description a JSON Schema of an object */
                 inputSchema: {
+                    /** @enum {string} */
+                    type?: "object";
+                } & {
                     [key: string]: unknown;
                 };
                 /** @enum {boolean} */
@@ -1799,12 +1811,15 @@ export interface components {
                 single?: true;
             }[];
             video?: ({
+                /** @example video/mp4 */
                 mediaType: string;
                 url: string;
             } | {
                 base64: string;
+                /** @example video/mp4 */
                 mediaType: string;
             } | {
+                /** @example video/mp4 */
                 mediaType: string;
                 ref: string;
             } | {
@@ -1943,10 +1958,7 @@ export interface components {
             audio?: components["schemas"]["Media"][];
             chunk?: string;
             documents?: components["schemas"]["Media"][];
-            /** @description what the request of the message has set */
-            echo?: {
-                [key: string]: unknown;
-            };
+            echo?: components["schemas"]["EchoOfMessage"];
             /**
              * @description who speaks in place of a person
              * @enum {string}
@@ -2546,7 +2558,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "*/*": string;
+                    "application/octet-stream": string;
+                    "application/pdf": string;
+                    "image/gif": string;
+                    "image/jpeg": string;
+                    "image/png": string;
+                    "image/webp": string;
+                    "text/plain": string;
                 };
             };
             /** @description What went wrong (RFC 9457) */
