@@ -93,7 +93,7 @@ test('what a worker has never looked at has no past yet, and is told so in words
     expect([path, status === 409 || status === 503, json]).toEqual([
       path,
       true,
-      { ...json, detail: expect.stringMatching(/worker|history|nothing/) },
+      { ...(json as object), detail: expect.stringMatching(/worker|history|nothing/) },
     ]);
   }
 });
