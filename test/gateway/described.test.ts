@@ -55,7 +55,8 @@ test('every body of the document, valid or not, gets the answer that the documen
       const isAllowed = isValid(pointer, body);
       seen[isAllowed ? 'valid' : 'invalid'] += 1;
       const { status, text } = await ask(app, '/admin', method.toUpperCase(), at, { body });
-      const isRefused = status === 400 && !NOT_IN_SCHEMA.test(text);
+      // The client that stands in has no room for files to look at.
+      const isRefused = status === 400 && !NOT_IN_SCHEMA.test(text) && !/"\d+\\" cannot be a conversation's id/.test(text);
       expect([method, at, JSON.stringify(body), text, isAllowed ? isRefused : status === 400]).toEqual([
         ...[method, at, JSON.stringify(body), text],
         !isAllowed,
@@ -95,10 +96,10 @@ test('no operation of the document is there without a token, or with a wrong one
   for (const [index, { path, method }] of operations.entries()) {
     // After thirty wrong tokens in a minute, a gateway looks at no others.
     if (index % 14 === 0) closed = createGateway({ client, authenticate: () => Promise.resolve(undefined), page: false });
-    for (const authorization of [undefined, 'Bearer wrong']) {
+    for (const headers of [[], [['authorization', 'Bearer wrong']]] as [string, string][][]) {
       const { status } = await closed.request(`http://localhost${fill(path)}`, {
         method: method.toUpperCase(),
-        headers: { host: 'localhost', ...(authorization !== undefined && { authorization }) },
+        headers: [['host', 'localhost'], ...headers],
       });
       expect([method, path, status]).toEqual([method, path, 401]);
     }
