@@ -11,7 +11,6 @@ sceneTest(
   {
     redis: true,
     ledger: true,
-    agent: { approvals: { default: 'never' } },
     answer: (request) => {
       const [result] = latestResults(request);
       return result ? { ...text(`It said ${resultText(result)}.`), hold: held } : callTool('note', { item: 'milk' });
