@@ -71,13 +71,13 @@ export type Wish =
 /** Throws a refusal. */
 export function readWish({ messages, tools: brought = [], context: given = [], resume = [], forwardedProps }: RunRequest): Wish {
   const chosen = readSettings(forwardedProps);
-  const asked = readChoices(chosen, readTools(brought));
+  const wanted = readChoices(chosen, readTools(brought));
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const newest = messages[at];
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const toMessage = (one: ClientMessage): Submitted => ({
     ...withContext(userMessage(one, `messages.${at}`), given),
-    ...asked,
+    ...wanted,
   });
   const results = messages.flatMap((one, i) => (i > last && one.role === 'tool' ? readResult(one, `messages.${i}`) : []));
   if (resume.length > 0 || results.length > 0) {
@@ -87,7 +87,7 @@ export function readWish({ messages, tools: brought = [], context: given = [], r
     const nameIn = (callId: string): string => toolCallsIn(messages).findLast((call) => call.id === callId)?.function.name ?? '';
     const files = results.map(({ answer: { callId }, media }): AnsweredFiles => ({ callId, name: nameIn(callId), media }));
     const words = withAnsweredFiles(files, beside);
-    return { kind: 'answer', answers, ...(beside && { message: beside }), words, wishes: choicesForRest(chosen, asked) };
+    return { kind: 'answer', answers, ...(beside && { message: beside }), words, wishes: choicesForRest(chosen, wanted) };
   }
   if (newest === undefined) throw invalid('there is no message of the user to answer', 'messages');
   return { kind: 'submit', message: toMessage(newest) };

@@ -300,7 +300,7 @@ export type Wish =
 
 /** Throws a refusal. */
 export function readWish({ messages, trigger, messageId, tools: brought = [], ...chosen }: ChatRequest): Wish {
-  const asked = readChoices(chosen, readTools(brought));
+  const wanted = readChoices(chosen, readTools(brought));
   const named = messages.find(({ id }) => id === messageId);
   const last = messages.at(-1);
   if (trigger === 'submit-message') {
@@ -315,14 +315,14 @@ export function readWish({ messages, trigger, messageId, tools: brought = [], ..
         messageId: answered.id,
         answers: found.map(({ answer }) => answer),
         words,
-        wishes: choicesForRest(chosen, asked),
+        wishes: choicesForRest(chosen, wanted),
       };
     }
   }
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
   const isEdit = messageId === user.id;
-  const message = { ...toMessage(user), ...asked };
+  const message = { ...toMessage(user), ...wanted };
   return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message };
 }
 

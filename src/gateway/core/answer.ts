@@ -215,7 +215,7 @@ export function refuseFailed(conversation: string, { result, texts, asides = [] 
   if (result.stopReason !== 'failed') return;
   const { type, message } = result.error ?? { type: 'failed', message: 'the turn failed' };
   const text = joinTexts([...asides, ...texts]);
-  const where = text === '' ? '' : '; what the model had said is in "perdura" of this error, and the next message goes on from there';
+  const where = text === '' ? '' : '; the words before it are in "perdura" of this error, and the next message goes on from there';
   const failed = { conversation, turn: result.turnId, text };
   throw new GatewayError({ status: FAILED_STATUS[type] ?? 500, type, message: `${message}${where}`, failed });
 }

@@ -12,14 +12,14 @@ export interface Problem {
   readonly retryAfter?: number;
   /** The field of the request that is at fault, where there is one. */
   readonly param?: string;
-  /** Of a turn that failed: nothing that its model said is lost with the error. */
+  /** Of a turn that failed: its model's words are not lost with the error. */
   readonly failed?: FailedTurn;
 }
 
 export interface FailedTurn {
   readonly conversation: string;
   readonly turn: string | null;
-  /** What was said before. */
+  /** The model's words before it. */
   readonly text: string;
 }
 

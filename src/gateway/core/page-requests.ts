@@ -29,7 +29,7 @@ export const choices = {
     }),
   ),
 };
-export type Choices = z.output<z.ZodObject<typeof choices>>;
+type Choices = z.output<z.ZodObject<typeof choices>>;
 
 type Chosen = Pick<Message, 'tools' | 'output' | 'stop'>;
 
