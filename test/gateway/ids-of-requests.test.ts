@@ -26,8 +26,8 @@ function createApp(joinsEqual = false): (attempt: number | undefined, sent?: Sen
   app.post('*', async (context) => context.text(await idOfRequest(context as never)));
   app.onError((error, context) => context.json(toProblem(error), toProblem(error).status));
   return async (attempt, { token = 'ada', tenant, path = '/v1/chat', body = '{"a":1}', headers = {}, signal } = {}) => {
-    const counted = attempt === undefined ? {} : { 'x-stainless-retry-count': `${attempt}` };
-    const named = { 'x-token': token, ...(tenant !== undefined && { 'x-tenant': tenant }), ...counted, ...headers };
+    const counted: Record<string, string> = attempt === undefined ? {} : { 'x-stainless-retry-count': `${attempt}` };
+    const named: Record<string, string> = { 'x-token': token, ...(tenant !== undefined && { 'x-tenant': tenant }), ...counted, ...headers };
     return app.request(new Request(`http://localhost${path}`, { method: 'POST', body, headers: named, ...(signal && { signal }) }));
   };
 }

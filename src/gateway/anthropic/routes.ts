@@ -183,11 +183,11 @@ function stopped({ result, calls, stoppedAt }: FinalAnswer): object {
 
 function toUsage({ usage: { inputTokens, cachedTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens } }: TurnResult): object {
   return {
-    ...NOT_COUNTED,
     input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: outputTokens,
+    ...NOT_COUNTED,
     ...(reasoningTokens !== undefined && { output_tokens_details: { thinking_tokens: reasoningTokens } }),
   };
 }
