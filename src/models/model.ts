@@ -44,15 +44,14 @@ export type ModelDelta =
   | { readonly kind: 'tool-call'; readonly name: string };
 
 /** What a call took, in tokens; its price is the registry's to say. */
-export interface ModelUsage extends Omit<Usage, 'costUsd'> {
-  /** The part of `inputTokens` that was written to a cache, which costs more than plain input. Absent means none. */
-  readonly cacheWriteTokens?: number;
-}
+export type ModelUsage = Omit<Usage, 'costUsd'>;
 
 /** Blocks as the provider gave them; tool calls carry the provider's id in `callId`, the activity replaces it by ours. */
 export interface ModelResponse {
   readonly blocks: readonly AssistantBlock[];
   readonly stop: ModelStop;
+  /** The text of `stopAt` at which it ended, where the provider names it. */
+  readonly stoppedAt?: string;
   readonly usage: ModelUsage;
 }
 

@@ -90,6 +90,8 @@ export interface AssistantMessage {
   /** `provider/model` that answered: thinking goes back only to the provider that made it. */
   readonly model: string;
   readonly stop: ModelStop;
+  /** The text of `Stop.at` before which it ends, where that is known: not every provider says why it stopped. */
+  readonly stoppedAt?: string;
 }
 
 /**
@@ -130,6 +132,10 @@ export interface Usage {
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
+  /** The part of `inputTokens` that was written to a cache; absent: none, as far as its provider says. */
+  readonly cacheWriteTokens?: number;
+  /** The part of `outputTokens` that was thinking; absent as above. */
+  readonly reasoningTokens?: number;
   /** US dollars; null where the model's price is not known. */
   readonly costUsd: number | null;
 }
@@ -251,10 +257,14 @@ export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 
 
 /** A price that is not known makes the sum unknown. */
 export function addUsage(a: Usage, b: Usage): Usage {
+  const written = (a.cacheWriteTokens ?? 0) + (b.cacheWriteTokens ?? 0);
+  const thought = (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0);
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     cachedTokens: a.cachedTokens + b.cachedTokens,
     outputTokens: a.outputTokens + b.outputTokens,
+    ...(written > 0 && { cacheWriteTokens: written }),
+    ...(thought > 0 && { reasoningTokens: thought }),
     costUsd: a.costUsd === null || b.costUsd === null ? null : a.costUsd + b.costUsd,
   };
 }
@@ -277,8 +287,9 @@ export type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
 
 /** Undefined when the answer has nothing worth remembering. */
 export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, seq: number): Entry | undefined {
-  const { slot, session, turn, ts, blocks, model, stop } = answer;
-  return blocks.length === 0 ? undefined : { v: 1, slot, session, turn, seq, ts, message: { role: 'assistant', blocks, model, stop } };
+  const { slot, session, turn, ts, blocks, model, stop, stoppedAt } = answer;
+  if (blocks.length === 0) return undefined;
+  return { v: 1, slot, session, turn, seq, ts, message: { role: 'assistant', blocks, model, stop, ...(stoppedAt && { stoppedAt }) } };
 }
 
 export function toolEntry(result: Place & Omit<ToolResultMessage, 'role'>, seq: number): Entry {

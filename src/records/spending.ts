@@ -98,7 +98,10 @@ function isTime(value: unknown): boolean {
 }
 
 function isUsage(value: unknown): value is Usage {
-  const { inputTokens, cachedTokens, outputTokens, costUsd } = (value ?? {}) as { readonly [field: string]: unknown };
-  const isCounted = [inputTokens, cachedTokens, outputTokens].every((tokens) => typeof tokens === 'number' && Number.isFinite(tokens));
+  const { inputTokens, cachedTokens, outputTokens, costUsd, ...more } = (value ?? {}) as { readonly [field: string]: unknown };
+  const { cacheWriteTokens = 0, reasoningTokens = 0 } = more;
+  const isCounted = [inputTokens, cachedTokens, outputTokens, cacheWriteTokens, reasoningTokens].every(
+    (tokens) => typeof tokens === 'number' && Number.isFinite(tokens),
+  );
   return isCounted && (costUsd === null || (typeof costUsd === 'number' && Number.isFinite(costUsd)));
 }

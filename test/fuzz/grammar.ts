@@ -72,6 +72,10 @@ const media = fields({
   ref: one('sha256:0'),
 });
 const object = fields({ a: wrong, type: one('object'), properties: wrong }, []);
+const clientTool = fields({ name: one('look', 'look', 'a b'), inputSchema: object, mustCall: one(true), single: one(true) }, [
+  'mustCall',
+  'single',
+]);
 const message = near(
   fc.oneof(
     fc.constantFrom('hello', '/new', 'do:sign', 'do:dig', 'do:delegate'),
@@ -86,8 +90,10 @@ const message = near(
         payload: wrong,
         output: object,
         context: object,
+        tools: list(clientTool, 2),
+        stop: fields({ at: list(texts, 2), tokens: count }),
       },
-      ['id', 'delivery', 'images', 'audio', 'video', 'payload', 'output', 'context'],
+      ['id', 'delivery', 'images', 'audio', 'video', 'payload', 'output', 'context', 'tools', 'stop'],
     ),
   ),
 );

@@ -126,6 +126,17 @@ describe('MCP servers of the editor', () => {
     expect(spoken(editor).split('Echo: hello')).toHaveLength(3);
   });
 
+  test('pictures in results reach the model, in a message after them', async () => {
+    const editor = await openEditor();
+    const id = await begin(editor, [everything]);
+    await say(editor, id, 'call client__every__get-tiny-image {}');
+    const messages = JSON.stringify(world.api.hits.at(-1)?.body?.messages);
+    expect(messages).toContain('[What the tool every__get-tiny-image has answered: image/png]');
+    expect(messages).toContain('[image/png: in the message after the results]');
+    expect(messages.split('"type":"image"')).toHaveLength(2);
+    expect(world.api.problems).toEqual([]);
+  });
+
   test('a call that waits when the editor ends is made by the session that is loaded with the same servers', async () => {
     const first = await openEditor();
     const id = await begin(first, [everything]);
@@ -174,6 +185,18 @@ describe('modes', () => {
     expect(editor.permissions).toHaveLength(1);
     await expect(mode('yolo')).rejects.toThrow(/there is no mode "yolo"; there are: ask, allow, refuse/);
   });
+});
+
+test('a session that is deleted is gone, with its conversation, also one that was never closed', async () => {
+  const editor = await openEditor();
+  const { agent } = editor.connection;
+  const id = await begin(editor);
+  await say(editor, id, 'hello');
+  expect(await agent.request('session/delete', { sessionId: id })).toEqual({});
+  await expect(agent.request('session/load', { sessionId: id, cwd: '/', mcpServers: [] })).rejects.toThrow(/not found/i);
+  await expect(world.client.describe(id)).rejects.toMatchObject({ kind: 'not-found' });
+  // Of one that is gone the SDK of editors takes "not found" for done.
+  expect(await agent.request('session/delete', { sessionId: id })).toEqual({});
 });
 
 test('sessions are listed, resumed without a replay, and closed', async () => {

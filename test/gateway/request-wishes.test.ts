@@ -160,6 +160,55 @@ test('an answer ends before the first of its stop texts, streamed too, and no ca
   expect(deltas.join('')).toBe('a ');
 });
 
+test('Messages tell which stop text ended the answer, streamed too, cut here or by the provider; Chat Completions says "stop"', async () => {
+  replies = [text('a END b'), { ...text('a '), stopReason: 'stop_sequence', stopSequence: 'STOP' }, text('none')];
+  const at = { stop_sequences: ['STOP', 'END'] };
+  const told = async (): Promise<unknown[]> => {
+    const { body } = await message([question()], at);
+    return [body.stop_reason, body.stop_sequence];
+  };
+  expect([await told(), await told(), await told()]).toEqual([
+    ['stop_sequence', 'END'],
+    ['stop_sequence', 'STOP'],
+    ['end_turn', null],
+  ]);
+  replies = [text('a END b'), text('a END b')];
+  const streamed = await app.request('http://localhost/v1/messages', {
+    method: 'POST',
+    headers: { host: 'localhost', 'x-api-key': TOKEN, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'default', max_tokens: 99, stream: true, messages: [question()], ...at }),
+  });
+  expect(await streamed.text()).toContain('"delta":{"stop_reason":"stop_sequence","stop_details":null,"stop_sequence":"END"');
+  const { body } = await chat([question()], { stop: 'END' });
+  expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'a ' } });
+});
+
+test('what was read from a cache, and written to one, is in the usage of each protocol, also after a tool', async () => {
+  const usage = { input_tokens: 7, cache_read_input_tokens: 5, cache_creation_input_tokens: 3, output_tokens: 9 };
+  replies = Array.from({ length: 3 }, () => ({ ...text('ok'), usage }));
+  expect((await chat([question()])).body.usage).toMatchObject({
+    prompt_tokens: 15,
+    prompt_tokens_details: { cached_tokens: 5, cache_write_tokens: 3 },
+  });
+  expect((await respond(question().content)).body.usage).toMatchObject({
+    input_tokens: 15,
+    input_tokens_details: { cached_tokens: 5, cache_write_tokens: 3 },
+  });
+  expect((await message([question()])).body.usage).toMatchObject(usage);
+  replies = [
+    { ...callTools(call('weather')), usage },
+    { ...text('ok'), usage: { ...usage, cache_creation_input_tokens: 1 } },
+  ];
+  const asks = [question()];
+  const one = await message(asks, { tools: typed });
+  expect(one.body.usage).toMatchObject(usage);
+  const result = { type: 'tool_result', tool_use_id: one.body.content[0].id, content: 'rain' };
+  const two = await message([...asks, { role: 'assistant', content: one.body.content }, { role: 'user', content: [result] }], {
+    tools: typed,
+  });
+  expect(two.body.usage).toMatchObject({ ...usage, cache_creation_input_tokens: 1 });
+});
+
 test('an answer is made of no more tokens than OpenAI’s clients ask for', async () => {
   await chat([question()], { max_completion_tokens: 77 });
   await respond(question().content, { max_output_tokens: 78 });

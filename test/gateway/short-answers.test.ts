@@ -57,6 +57,12 @@ async function frames<T>(path: string, body: object, headers: Record<string, str
   return sent.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice('data: '.length)) as T] : []));
 }
 
+/** In an error of either protocol: what was said before it. */
+const failed = (): object =>
+  expect.objectContaining({
+    perdura: { conversation: expect.any(String) as string, turn: 'turn_0001', text: WORDS.fail },
+  }) as object;
+
 describe('chat completions', () => {
   const FINISH = { cut: 'length', refuse: 'content_filter' } as const;
 
@@ -78,8 +84,22 @@ describe('chat completions', () => {
     const read = async (): Promise<void> => {
       for await (const { choices } of stream) shown += choices[0]?.delta.content ?? '';
     };
-    await expect(read()).rejects.toThrow(/not for this account/);
+    await expect(read()).rejects.toMatchObject({ message: expect.stringContaining('not for this account') as string, error: failed() });
     expect(shown).toBe(WORDS.fail);
+  });
+
+  test('a failure that was not streamed is an error with those words, and says where to go on', async () => {
+    const asked = [user('fail seven')];
+    const refused = openai.chat.completions.create({ model, messages: asked });
+    await expect(refused).rejects.toMatchObject({ status: 500, code: 'forbidden', error: failed() });
+    const { error } = (await refused.catch((one: unknown) => one)) as { error: { perdura: { conversation: string; text: string } } };
+    const { conversation, text: words } = error.perdura;
+    const next = await openai.chat.completions.create(
+      { model, messages: [...asked, { role: 'assistant', content: words }, user('go on')] },
+      { headers: { 'x-perdura-conversation': conversation } },
+    );
+    expect(next.choices[0]?.message.content).toBe('You said: go on');
+    expect(JSON.stringify(world.api.hits.at(-1)?.body?.messages)).toContain(WORDS.fail);
   });
 
   test.each(ENDINGS)('%s: "continue" goes on in the same conversation, with those words', async (ending) => {
@@ -123,6 +143,19 @@ describe('messages', () => {
     const expected = { stop_reason, content: [{ type: 'text', text: WORDS[ending] }] };
     expect(await anthropic.messages.create({ ...base, messages: [user(`${ending} five`)] })).toMatchObject(expected);
     expect(await anthropic.messages.stream({ ...base, messages: [user(`${ending} six`)] }).finalMessage()).toMatchObject(expected);
+  });
+
+  test('a failure is an error with those words, streamed and not', async () => {
+    const base = { model, max_tokens: 100 };
+    const expected = { error: { type: 'error', error: failed() } };
+    const shown: string[] = [];
+    await expect(anthropic.messages.create({ ...base, messages: [user('fail eight')] })).rejects.toMatchObject({
+      status: 500,
+      ...expected,
+    });
+    const stream = anthropic.messages.stream({ ...base, messages: [user('fail nine')] }).on('text', (piece) => shown.push(piece));
+    await expect(stream.finalMessage()).rejects.toMatchObject(expected);
+    expect(shown.join('')).toBe(WORDS.fail);
   });
 });
 

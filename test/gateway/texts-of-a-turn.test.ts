@@ -1,6 +1,6 @@
 /** A turn's pieces as one text that only grows, and as the events of a response. */
 import { createTextDeltas, type AnswerSnapshot, type FinalAnswer } from '../../src/gateway/core/answer.js';
-import { createResponseEvents } from '../../src/gateway/openai/frames.js';
+import { completion, createResponseEvents } from '../../src/gateway/openai/frames.js';
 import { readSettings } from '../../src/gateway/openai/settings.js';
 import { readResponseId, responseId } from '../../src/gateway/openai/responses.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
@@ -37,6 +37,21 @@ describe('one text', () => {
     ['a recorded answer with other words', [live('Hello')], whole(['Hi'])],
   ])('%s ends with an error', (_what, pieces, end) => {
     expect(() => sent(pieces, end)).toThrow(/began its answer anew/);
+  });
+});
+
+test('what was thought is counted, in both of OpenAI’s protocols', () => {
+  const ended = whole(['x']);
+  const usage = { ...NO_USAGE, outputTokens: 9, reasoningTokens: 4 };
+  const answer: FinalAnswer = { ...ended, result: { ...ended.result, usage } };
+  const of = { id: 'chatcmpl-c', created: 1, model: 'm', conversation: 'c' };
+  expect(completion(of, answer)).toMatchObject({ usage: { completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 4 } } });
+  expect(
+    createResponseEvents({ ...of, created_at: 1, settings: readSettings({}) })
+      .take(answer)
+      .at(-1),
+  ).toMatchObject({
+    response: { usage: { output_tokens: 9, output_tokens_details: { reasoning_tokens: 4 } } },
   });
 });
 

@@ -116,6 +116,7 @@ const subjectOf = (name: MakerName, parts: Partial<Subject>): Subject => ({
   signsThinking: true,
   countsCache: true,
   countsCacheWrites: false,
+  countsThinking: true,
   streamsInputs: true,
   fetchesImages: false,
   takesRecordings: false,
@@ -126,13 +127,14 @@ const subjectOf = (name: MakerName, parts: Partial<Subject>): Subject => ({
 
 export const bedrock = subjectOf('bedrock', {
   countsCacheWrites: true,
+  countsThinking: false,
   wrongKeyStatus: 403,
   refusal: refusing('guardrail_intervened'),
   mustCall: expect.objectContaining({ toolChoice: { any: {} } }),
 });
 
 export const otherSubjects = [
-  subjectOf('mistral', { signsThinking: false, mustCall: 'any', refusal: refusing('content_filter') }),
+  subjectOf('mistral', { signsThinking: false, countsThinking: false, mustCall: 'any', refusal: refusing('content_filter') }),
   subjectOf('vertex', {
     kindOf503: 'overloaded',
     streamsInputs: false,

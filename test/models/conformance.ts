@@ -202,6 +202,7 @@ export function describeProvider(subject: Subject): void {
         cachedTokens: subject.countsCache ? 70 : 0,
         outputTokens: 5,
         ...(subject.countsCacheWrites && { cacheWriteTokens: 20 }),
+        ...(subject.countsThinking && { reasoningTokens: 1 }),
       });
     });
 

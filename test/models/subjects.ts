@@ -53,6 +53,7 @@ export interface Subject {
   readonly signsThinking: boolean;
   readonly countsCache: boolean;
   readonly countsCacheWrites: boolean;
+  readonly countsThinking: boolean;
   /** How a refusal reads that has this explanation; absent where there are no refusals. */
   readonly refusal?: (explanation: string | null) => string | undefined;
   /** Inputs of tools stream as text, which may be cut. */
@@ -89,6 +90,7 @@ export const subjects: readonly Subject[] = [
     signsThinking: true,
     countsCache: true,
     countsCacheWrites: true,
+    countsThinking: false,
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
@@ -111,6 +113,7 @@ export const subjects: readonly Subject[] = [
     signsThinking: false,
     countsCache: true,
     countsCacheWrites: true,
+    countsThinking: true,
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
@@ -133,6 +136,7 @@ export const subjects: readonly Subject[] = [
     signsThinking: true,
     countsCache: true,
     countsCacheWrites: true,
+    countsThinking: true,
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
@@ -155,6 +159,7 @@ export const subjects: readonly Subject[] = [
     signsThinking: true,
     countsCache: true,
     countsCacheWrites: false,
+    countsThinking: true,
     refusal: () => 'Gemini gave no answer: SAFETY.',
     streamsInputs: false,
     fetchesImages: true,
@@ -174,6 +179,7 @@ export const subjects: readonly Subject[] = [
     signsThinking: false,
     countsCache: false,
     countsCacheWrites: false,
+    countsThinking: false,
     streamsInputs: false,
     fetchesImages: false,
     takesRecordings: false,

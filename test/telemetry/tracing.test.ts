@@ -223,6 +223,14 @@ test('a model that failed is a span with its failure and its server; what else a
   await perform('consolidate', { scope: 'acme.ada', request: { conversation: 'c', life: 'l', agent: 'desk' } }, () => ask());
   expect(named('consolidation')?.attributes).toMatchObject({ 'session.id': 'c', 'user.id': 'ada', 'perdura.tenant': 'acme' });
   expect(named('consolidation')?.parentSpanContext).toBeUndefined();
+  exporter.reset();
+  await perform('care', { scope: 'acme.ada', agent: 'desk' }, () => ask());
+  expect(named('memory care')?.attributes).toMatchObject({
+    'openinference.span.kind': 'CHAIN',
+    'user.id': 'ada',
+    'perdura.tenant': 'acme',
+  });
+  expect(named('chat claude-sonnet-4-5')?.parentSpanContext?.spanId).toBe(named('memory care')?.spanContext().spanId);
 });
 
 test('a tool has its arguments, result, kind and id, whether it ran by itself or rode; the models that it asks are below it', async () => {

@@ -8,6 +8,7 @@ import { dataIn } from '../../conversation/views/view.js';
 import {
   assistantEntry,
   type AssistantBlock,
+  type AssistantMessage,
   type JsonValue,
   type ModelStop,
   type Usage,
@@ -193,8 +194,10 @@ async function ask(
   const blocks = await withLongBlocksStored(store, key, named);
   const planned = await planCalls(named, { offered, config, agent: identity.agent, workspace });
   const plans = secrets?.redactIn(planned) ?? planned;
-  const result: ModelAnswer = {
+  const { stoppedAt } = response;
+  const result: ModelAnswer & Pick<AssistantMessage, 'stoppedAt'> = {
     ...toAnswer({ key }, input, blocks, response.stop, usage, now()),
+    ...(stoppedAt !== undefined && { stoppedAt }),
     prefix,
     ...(plans.length > 0 && { plans }),
   };
@@ -202,7 +205,7 @@ async function ask(
   const cut = mayBeCut && estimated ? promptCut(estimated.fixed + estimated.messages, read, request.contextWindow) : undefined;
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
   const schemaViolation = schema && response.stop === 'end' ? await findSchemaViolation(joinText(response.blocks), schema) : undefined;
-  const checked: ModelAnswer = {
+  const checked: typeof result = {
     ...result,
     ...(schemaViolation === undefined ? {} : { schemaViolation }),
     ...(cut && { promptCut: cut }),

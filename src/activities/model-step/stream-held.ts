@@ -21,8 +21,10 @@ export async function streamHeld(model: Model, request: ModelRequest, options: S
     },
   });
   cutter.flush();
-  const stopped = stopAt.length === 0 ? response : endBefore(response, stopAt);
-  return oneCall ? { ...stopped, blocks: withOneCall(stopped.blocks) } : stopped;
+  const { stoppedAt, ...stopped } = stopAt.length === 0 ? response : endBefore(response, stopAt);
+  const blocks = oneCall ? withOneCall(stopped.blocks) : stopped.blocks;
+  // A provider may name anything.
+  return { ...stopped, blocks, ...(stoppedAt !== undefined && stopAt.includes(stoppedAt) && { stoppedAt }) };
 }
 
 function firstStop(text: string, stopAt: readonly string[]): number {
@@ -33,11 +35,13 @@ function firstStop(text: string, stopAt: readonly string[]): number {
 function endBefore(response: ModelResponse, stopAt: readonly string[]): ModelResponse {
   for (const [at, block] of response.blocks.entries()) {
     if (block.kind !== 'text' || typeof block.text !== 'string') continue;
-    const end = firstStop(block.text, stopAt);
+    const { text: whole } = block;
+    const end = firstStop(whole, stopAt);
     if (end < 0) continue;
-    const text = block.text.slice(0, end);
+    const text = whole.slice(0, end);
     const before = response.blocks.slice(0, at).filter(({ kind }) => kind !== 'tool-call');
-    return { ...response, blocks: text === '' ? before : [...before, { ...block, text }], stop: 'end' };
+    const stoppedAt = stopAt.find((stop) => whole.startsWith(stop, end));
+    return { ...response, blocks: text === '' ? before : [...before, { ...block, text }], stop: 'end', ...(stoppedAt && { stoppedAt }) };
   }
   return response;
 }

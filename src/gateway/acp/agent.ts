@@ -10,13 +10,16 @@ import type { AgentApp, AgentContext, ContentBlock, McpServer, PromptResponse, S
 import { ClientError, type Pending } from '../../client.js';
 import { ID_PATTERN, type Message } from '../../conversation/protocol/contract.js';
 import { withoutPrefix } from '../../conversation/protocol/message.js';
-import type { ClientTool, JsonValue } from '../../records/message.js';
+import { pickMedia, type ClientTool, type JsonValue, type Media } from '../../records/message.js';
 import { turnStream } from '../core/turn-stream.js';
-import { describeClientWait } from '../core/client-calls.js';
+import { describeClientWait, toAnswer } from '../core/client-calls.js';
+import { withAnsweredFiles } from '../core/page-requests.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError, invalid } from '../core/errors.js';
+import { END_PATIENCE_MS } from '../core/turn-status.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
-import { toMedia, type SuppliedFile } from '../core/attachments.js';
+import { toMedia, withAttachments, type SuppliedFile } from '../core/attachments.js';
 import { createUpdates, toPromptStop, toReplay, toolKind } from './updates.js';
 
 interface AcpOptions {
@@ -29,12 +32,15 @@ interface AcpOptions {
   readonly openServers?: (servers: readonly McpServer[], folder: string) => SessionServers;
 }
 
+/** Files beside the text reach models that take them. */
+type ServerAnswer = Media & { readonly output: string; readonly isError: boolean };
+
 /** Tools of those servers: the conversation has them as a client's. */
 interface SessionServers {
   readonly offer: () => Promise<readonly ClientTool[]>;
   readonly has: (name: string) => boolean;
   readonly why: (name: string, input: JsonValue) => Promise<string | undefined>;
-  readonly call: (name: string, input: JsonValue, signal: AbortSignal) => Promise<{ readonly output: string; readonly isError: boolean }>;
+  readonly call: (name: string, input: JsonValue, signal: AbortSignal) => Promise<ServerAnswer>;
   readonly close: () => Promise<void>;
 }
 
@@ -95,6 +101,13 @@ export async function createAcpAgent({
     if (servers) session.servers = servers;
     else delete session.servers;
     return { modes: { currentModeId: session.mode, availableModes: [...MODES] } };
+  };
+
+  const leave = async (id: string, why: string): Promise<void> => {
+    cancelled.add(id);
+    await client.interrupt(id, why).catch(unlessClosed);
+    void sessions.get(id)?.servers?.close();
+    sessions.delete(id);
   };
 
   /** Turns errors into errors of the protocol; unforeseen ones too. */
@@ -196,11 +209,16 @@ export async function createAcpAgent({
     await show('in_progress');
     const { servers } = findSession(sessionId);
     const isReadable = servers !== undefined && call.arguments !== undefined && !call.altered;
-    const { output, isError } = isReadable
+    const answered: ServerAnswer = isReadable
       ? await servers.call(tool, call.arguments, signal)
       : { output: 'Not run: its arguments are not in the store as they were called. Call it again.', isError: true };
     // One that was stopped has been answered by the interrupt.
     if (signal.aborted) return;
+    const { isError } = answered;
+    const media = pickMedia(answered);
+    const files = withAnsweredFiles([{ callId, name: tool, media }]);
+    if (files) await client.enqueue(sessionId, { ...(await withAttachments(client, sessionId, files)), delivery: 'steer' });
+    const { output } = toAnswer({ id: callId, output: answered.output, isError, media });
     await client.decide(sessionId, { callId, hash, decision: 'approve', output, ...(isError && { isError }) });
   };
 
@@ -299,7 +317,7 @@ export async function createAcpAgent({
         loadSession: true,
         promptCapabilities: { image: true, embeddedContext: true },
         mcpCapabilities: { http: openServers !== undefined, sse: false },
-        sessionCapabilities: { list: {}, resume: {}, close: {} },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       },
       authMethods: [],
     }))
@@ -356,13 +374,17 @@ export async function createAcpAgent({
     .onRequest(methods.agent.session.close, ({ params: { sessionId } }) =>
       withProtocolErrors(sessionId, async () => {
         // What it does now stops, as the protocol has it; the conversation stays, to be loaded again.
-        cancelled.add(sessionId);
-        await client.interrupt(sessionId, 'its session was closed').catch((error: unknown) => {
-          // One that has ended does nothing.
-          if (!(error instanceof ClientError && error.kind === 'closed')) throw error;
-        });
-        void sessions.get(sessionId)?.servers?.close();
-        sessions.delete(sessionId);
+        await leave(sessionId, 'its session was closed');
+        return {};
+      }),
+    )
+    .onRequest(methods.agent.session.delete, ({ params: { sessionId } }) =>
+      withProtocolErrors(sessionId, async () => {
+        await leave(sessionId, 'its session was deleted');
+        await client.closeConversation(sessionId, { memory: false }).catch(unlessClosed);
+        // One that has not ended by then is refused below, in words.
+        await client.outcome(sessionId, { signal: timeoutSignal(END_PATIENCE_MS) }).catch(() => undefined);
+        await client.deleteConversation(sessionId);
         return {};
       }),
     )
@@ -373,6 +395,11 @@ export async function createAcpAgent({
       cancelled.add(sessionId);
       await client.interrupt(sessionId, 'by its client').catch((error: unknown) => log(`cannot stop ${sessionId}: ${String(error)}`));
     });
+}
+
+/** One that has ended does nothing. */
+function unlessClosed(error: unknown): void {
+  if (!(error instanceof ClientError && error.kind === 'closed')) throw error;
 }
 
 function toMessage(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {

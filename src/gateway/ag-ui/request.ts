@@ -1,11 +1,12 @@
 /** The request of an AG-UI client, and its meaning here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
-import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
+import type { ClientTool, JsonObject, JsonValue, Media } from '../../records/message.js';
 import { CONTEXT_MARK } from '../../records/message-parts.js';
 import { isCallId, type CallAnswer } from '../core/answer-calls.js';
 import { attachmentIn, toMedia, type SuppliedFile } from '../core/attachments.js';
-import { checkTools } from '../core/client-calls.js';
+import { checkTools, toAnswer } from '../core/client-calls.js';
+import { choices, choicesForRest, readChoices, withAnsweredFiles, type AnsweredFiles } from '../core/page-requests.js';
 import { isReset } from '../core/conversations.js';
 import { optional } from '../core/read-body.js';
 import { invalid, unsupported } from '../core/errors.js';
@@ -37,7 +38,7 @@ const tool = z.looseObject({
 });
 
 const context = z.looseObject({ description: z.string(), value: z.string() });
-const begins = start.pick({ agent: true, scope: true, title: true, model: true });
+const settings = z.object({ ...start.pick({ agent: true, scope: true, title: true, model: true }).shape, ...choices });
 
 export const runRequest = z.looseObject({
   threadId: id,
@@ -46,7 +47,7 @@ export const runRequest = z.looseObject({
   tools: optional(z.array(tool)),
   context: optional(z.array(context).max(MAX_CONTEXT)),
   state: z.unknown().optional(),
-  /** Any JSON of the application; `perdura` in it has the settings with which a conversation begins. */
+  /** Any JSON of the application; `perdura` in it has the settings with which a conversation begins, and what the request chooses. */
   forwardedProps: z.unknown().optional(),
   resume: optional(z.array(resumeEntry).max(MAX_ANSWERS)),
 });
@@ -56,24 +57,37 @@ type Submitted = Message & { readonly id: string };
 
 export type Wish =
   | { readonly kind: 'submit'; readonly message: Submitted }
-  /** `message`: sent beside the answers of tools. */
-  | { readonly kind: 'answer'; readonly answers: readonly CallAnswer[]; readonly message?: Submitted };
+  | {
+      readonly kind: 'answer';
+      readonly answers: readonly CallAnswer[];
+      /** Sent beside the answers of tools. */
+      readonly message?: Submitted;
+      /** The same, with the files of the answers. */
+      readonly words?: Submitted | undefined;
+      /** For the rest of the turn. */
+      readonly wishes?: Pick<Message, 'tools' | 'output'> | undefined;
+    };
 
 /** Throws a refusal. */
-export function readWish({ messages, tools: brought = [], context: given = [], resume = [] }: RunRequest): Wish {
-  const tools = readTools(brought);
+export function readWish({ messages, tools: brought = [], context: given = [], resume = [], forwardedProps }: RunRequest): Wish {
+  const chosen = readSettings(forwardedProps);
+  const wanted = readChoices(chosen, readTools(brought));
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const newest = messages[at];
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const toMessage = (one: ClientMessage): Submitted => ({
     ...withContext(userMessage(one, `messages.${at}`), given),
-    ...(tools.length > 0 && { tools }),
+    ...wanted,
   });
   const results = messages.flatMap((one, i) => (i > last && one.role === 'tool' ? readResult(one, `messages.${i}`) : []));
   if (resume.length > 0 || results.length > 0) {
-    const answers = [...resume.map((entry, i) => readAnswer(entry, messages, `resume.${i}`)), ...results];
+    const answers = [...resume.map((entry, i) => readAnswer(entry, messages, `resume.${i}`)), ...results.map(({ answer }) => answer)];
     const isBeside = results.length > 0 && newest !== undefined && at > last;
-    return { kind: 'answer', answers, ...(isBeside && { message: toMessage(newest) }) };
+    const beside = isBeside ? toMessage(newest) : undefined;
+    const nameIn = (callId: string): string => toolCallsIn(messages).findLast((call) => call.id === callId)?.function.name ?? '';
+    const files = results.map(({ answer: { callId }, media }): AnsweredFiles => ({ callId, name: nameIn(callId), media }));
+    const words = withAnsweredFiles(files, beside);
+    return { kind: 'answer', answers, ...(beside && { message: beside }), words, wishes: choicesForRest(chosen, wanted) };
   }
   if (newest === undefined) throw invalid('there is no message of the user to answer', 'messages');
   return { kind: 'submit', message: toMessage(newest) };
@@ -91,20 +105,20 @@ function readTools(given: readonly z.output<typeof tool>[]): readonly ClientTool
 
 const toolMessage = z.looseObject({
   toolCallId: z.string(),
-  content: z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() })).max(MAX_PARTS)]),
+  content: z.union([z.string(), z.array(part).max(MAX_PARTS)]),
   error: optional(z.string()),
 });
 
 /** The result of a tool of the client; not a result of a tool that ran here, nor an answer to a call of another server. */
-function readResult(given: ClientMessage, where: string): readonly CallAnswer[] {
+function readResult(given: ClientMessage, where: string): readonly { readonly answer: CallAnswer; readonly media: Media }[] {
   const read = toolMessage.safeParse(given);
   if (!read.success) throw invalid('a message of a tool has toolCallId and content, a text or a list of parts', where);
   const { toolCallId: callId, content, error } = read.data;
   if (given.id === resultId(callId) || !isCallId(callId)) return [];
-  const parts = typeof content === 'string' ? [content] : content.map(({ type, text }) => (type === 'text' ? text : undefined));
-  if (parts.includes(undefined)) throw unsupported('what a tool answers other than text', `${where}.content`);
-  const output = [...parts, ...(error === undefined || parts.includes(error) ? [] : [error])].filter((part) => part !== '').join('\n');
-  return [{ callId, to: 'client-tool', decision: 'approve', output, ...(error !== undefined && { isError: true }) }];
+  const { texts, media } = readParts(content, `${where}.content`);
+  const words = [...texts, ...(error === undefined || texts.includes(error) ? [] : [error])].filter((text) => text !== '').join('\n');
+  const { output } = toAnswer({ id: callId, output: words, isError: error !== undefined, media });
+  return [{ answer: { callId, to: 'client-tool', decision: 'approve', output, ...(error !== undefined && { isError: true }) }, media }];
 }
 
 /** The id of the message with the result of a call. */
@@ -113,10 +127,15 @@ export function resultId(callId: string): string {
 }
 
 export function readStart({ forwardedProps: props }: RunRequest): StartOptions {
+  const { agent, scope, title, model } = readSettings(props);
+  return Object.fromEntries(Object.entries({ agent, scope, title, model }).filter(([, value]) => value !== undefined));
+}
+
+function readSettings(props: unknown): z.output<typeof settings> {
   const given = z.looseObject({ perdura: z.unknown() }).safeParse(props).data?.perdura;
-  const read = begins.safeParse(given ?? {});
-  if (!read.success) throw invalid('it takes agent, scope, title and model', 'forwardedProps.perdura');
-  return Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined));
+  const read = settings.safeParse(given ?? {});
+  if (read.success) return read.data;
+  throw invalid('it takes agent, scope, title and model, and toolChoice, parallelToolCalls, output and stop', 'forwardedProps.perdura');
 }
 
 /** Adds the page's context for the model. A message that clears the session stays unchanged. */
@@ -142,15 +161,20 @@ const mediaPart = z.looseObject({
 function userMessage(given: ClientMessage, where: string): Message & { readonly id: string } {
   const content = userContent.safeParse(given['content']);
   if (!content.success) throw invalid('the content of a message of the user is a text or a list of parts', `${where}.content`);
-  if (typeof content.data === 'string') return { id: given.id, text: content.data };
+  const { texts, media } = readParts(content.data, `${where}.content`);
+  return { id: given.id, text: texts.join('\n\n'), ...media };
+}
+
+function readParts(content: z.output<typeof userContent>, where: string): { readonly texts: readonly string[]; readonly media: Media } {
+  if (typeof content === 'string') return { texts: [content], media: {} };
   const texts: string[] = [];
   const files: SuppliedFile[] = [];
-  for (const [at, one] of content.data.entries()) {
+  for (const [at, one] of content.entries()) {
     const text = textPart.safeParse(one).data?.text;
-    if (text === undefined) files.push(readFile(one, `${where}.content.${at}`));
+    if (text === undefined) files.push(readFile(one, `${where}.${at}`));
     else texts.push(text);
   }
-  return { id: given.id, text: texts.join('\n\n'), ...toMedia(files) };
+  return { texts, media: toMedia(files) };
 }
 
 function readFile(given: z.output<typeof part>, where: string): SuppliedFile {

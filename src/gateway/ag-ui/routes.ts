@@ -46,9 +46,8 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
   const { message } = wish;
   if (wish.kind === 'answer') {
     let answered: DecidedCalls | undefined;
-    const sayBeside = message && (() => core.client.enqueue(id, { ...message, delivery: 'steer' }));
     try {
-      answered = await answerCalls(core.client, id, wish.answers, sayBeside);
+      answered = await answerCalls(core.client, id, wish.answers, wish);
     } catch (error) {
       const problem = toProblem(error);
       // A thread that was copied under another id: its history is no conversation here, and the words begin one.

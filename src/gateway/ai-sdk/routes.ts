@@ -2,6 +2,7 @@
 import { start } from '../native/schemas.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { checkTools } from '../core/client-calls.js';
+import { choices, choicesForRest, readChoices, readToolOutput, withAnsweredFiles, type AnsweredFiles } from '../core/page-requests.js';
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
 import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
@@ -79,7 +80,7 @@ interface Fulfilling {
 
 async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfilling): AsyncGenerator<Chunk, void> {
   if (wish.kind === 'answer') {
-    const { turn, decided } = await answerCalls(core.client, id, wish.answers);
+    const { turn, decided } = await answerCalls(core.client, id, wish.answers, wish);
     const answered = wish.answers.map(({ callId, to }) => ({ callId, isApproval: to === 'approval' }));
     const given = new Set(decided.flatMap(({ callId, kind }) => (kind === 'client-tool' ? [callId] : [])));
     return yield* streamTurn(core, await openTurn(core, id, turn), { gone, messageId: wish.messageId, answered, given });
@@ -279,6 +280,7 @@ export const chatRequest = z.looseObject({
   /** Tools that the page runs: a list with their names, or an object by name. */
   tools: optional(z.union([z.array(z.looseObject({ name: z.string(), ...tool.shape })), z.record(z.string(), tool)])),
   ...start.pick({ agent: true, scope: true, title: true, model: true }).shape,
+  ...choices,
 });
 export type ChatRequest = z.output<typeof chatRequest>;
 
@@ -286,26 +288,41 @@ export type Wish =
   | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
   /** In place of what was answered before to the message of this id, and of all after it. */
   | { readonly kind: 'again'; readonly message: Message & { readonly id: string } }
-  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly CallAnswer[] };
+  | {
+      readonly kind: 'answer';
+      readonly messageId: string;
+      readonly answers: readonly CallAnswer[];
+      /** With the files of the answers. */
+      readonly words?: (Message & { readonly id: string }) | undefined;
+      /** For the rest of the turn. */
+      readonly wishes?: Pick<Message, 'tools' | 'output'> | undefined;
+    };
 
 /** Throws a refusal. */
-export function readWish({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
-  const tools = readTools(brought);
+export function readWish({ messages, trigger, messageId, tools: brought = [], ...chosen }: ChatRequest): Wish {
+  const wanted = readChoices(chosen, readTools(brought));
   const named = messages.find(({ id }) => id === messageId);
   const last = messages.at(-1);
   if (trigger === 'submit-message') {
     const answered = named?.role === 'assistant' ? named : last?.role === 'assistant' ? last : undefined;
     if (answered) {
-      const answers = answersIn(answered);
-      if (answers.length === 0)
+      const found = answersIn(answered);
+      if (found.length === 0)
         throw invalid('the last message is the assistant’s, and answers none of its calls: send a message of the user');
-      return { kind: 'answer', messageId: answered.id, answers };
+      const words = withAnsweredFiles(found.flatMap(({ files }) => files ?? []));
+      return {
+        kind: 'answer',
+        messageId: answered.id,
+        answers: found.map(({ answer }) => answer),
+        words,
+        wishes: choicesForRest(chosen, wanted),
+      };
     }
   }
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
   const isEdit = messageId === user.id;
-  const message = { ...toMessage(user), ...(tools.length > 0 && { tools }) };
+  const message = { ...toMessage(user), ...wanted };
   return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message };
 }
 
@@ -357,27 +374,34 @@ const toolPartSchema = z.looseObject({
   approval: z.looseObject({ approved: z.boolean().optional(), reason: z.string().optional() }).optional(),
 });
 
-function answersIn({ parts }: UiMessage): CallAnswer[] {
-  return parts.flatMap((one): CallAnswer[] => {
+function answersIn({ parts }: UiMessage): readonly { readonly answer: CallAnswer; readonly files?: AnsweredFiles }[] {
+  return parts.flatMap((one): readonly { readonly answer: CallAnswer; readonly files?: AnsweredFiles }[] => {
     const tool = toolPartSchema.safeParse(one).data;
     if (!tool) return [];
     const { toolCallId: callId, state, approval, output, errorText } = tool;
     if (state === 'approval-responded' && approval?.approved !== undefined) {
       const note = approval.reason === undefined ? {} : { note: approval.reason };
-      return [{ callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownCall(tool) }];
+      return [{ answer: { callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownCall(tool) } }];
     }
     // A tool that ran here is no answer (ai-sdk/tools-run-here).
     if (tool.providerExecuted === true) return [];
     if (state === 'output-available') {
-      const json = (output ?? null) as JsonValue;
-      return [{ callId, to: 'answer', decision: 'approve', note: typeof json === 'string' ? json : JSON.stringify(json), output: json }];
+      const { json, media } = readToolOutput((output ?? null) as JsonValue);
+      const note = typeof json === 'string' ? json : JSON.stringify(json);
+      const answer: CallAnswer = { callId, to: 'answer', decision: 'approve', note, output: json };
+      return [{ answer, files: { callId, name: toolName(tool), media } }];
     }
     if (state !== 'output-error') return [];
-    return [{ callId, to: 'answer', decision: 'deny', note: errorText ?? '', output: errorText ?? '', isError: true }];
+    return [{ answer: { callId, to: 'answer', decision: 'deny', note: errorText ?? '', output: errorText ?? '', isError: true } }];
   });
 }
 
-function shownCall({ type, toolName, input }: z.output<typeof toolPartSchema>): Pick<CallAnswer, 'shown'> {
+function toolName({ type, toolName: name }: z.output<typeof toolPartSchema>): string {
+  return name ?? type.slice('tool-'.length);
+}
+
+function shownCall(tool: z.output<typeof toolPartSchema>): Pick<CallAnswer, 'shown'> {
+  const { input } = tool;
   if (typeof input !== 'object' || input === null) return {};
-  return { shown: { name: toolName ?? type.slice('tool-'.length), input: input as JsonValue } };
+  return { shown: { name: toolName(tool), input: input as JsonValue } };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-estimate.js';
 import { requestSignal, type GatewayApp, type GatewayVariables } from '../context.js';
-import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
+import { toProblem, isUntaken, type Problem, GatewayError, unsupported } from '../core/errors.js';
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
 import {
   createTextDeltas,
@@ -11,6 +11,7 @@ import {
   waitForAnswer,
   type AnswerSnapshot,
   joinTexts,
+  refuseFailed,
   shortfall,
   type FinalAnswer,
 } from '../core/answer.js';
@@ -68,9 +69,12 @@ const TYPES: Partial<Record<Problem['status'], string>> = {
   503: 'overloaded_error',
 };
 
-function toAnthropicError({ status, type, message }: Problem): object {
+function toAnthropicError({ status, type, message, failed }: Problem): object {
   const details = type === THREAD_NOT_FOUND && { details: { error_code: 'thread_not_found' } };
-  return { type: 'error', error: { type: TYPES[status] ?? 'invalid_request_error', message, ...details } };
+  return {
+    type: 'error',
+    error: { type: TYPES[status] ?? 'invalid_request_error', message, ...details, ...(failed && { perdura: failed }) },
+  };
 }
 
 export function answerAnthropicProblem(context: Context<GatewayVariables>, problem: Problem): Response {
@@ -117,8 +121,9 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const mayPause = after !== undefined || (beside.tools ?? []).length > 0;
     // Of a turn that goes on, its first message has set what the answer has to fit.
     const wantsData = after === undefined ? beside.output !== undefined : undefined;
+    const tellsStop = beside.stop?.at !== undefined;
     const snapshots = (gone: AbortSignal, reading = core): AsyncGenerator<AnswerSnapshot> =>
-      answerSnapshots(core, { ...source, mayPause, wantsData }, source.follow(reading, gone));
+      answerSnapshots(core, { ...source, mayPause, wantsData, tellsStop }, source.follow(reading, gone));
     if (body.stream === true) {
       const failed = (error: unknown): ServerEvent => ({
         event: 'error',
@@ -127,7 +132,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
       return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
     const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
-    refuseFailed(answer.result);
+    refuseFailed(conversation, answer);
     return context.json(message(head, answer));
   });
 
@@ -151,7 +156,7 @@ async function* events(head: MessageHead, snapshots: AsyncIterable<AnswerSnapsho
       yield sse(textDelta(text));
     }
     if (snapshot.kind !== 'final') continue;
-    refuseFailed(snapshot.result);
+    refuseFailed(head.conversation, snapshot);
     if (isOpen) yield sse(blockStop);
     for (const event of messageEnd(head, snapshot, isOpen)) yield sse(event);
   }
@@ -168,20 +173,22 @@ interface MessageHead {
 const STOP = { length: 'max_tokens', refusal: 'refusal', failure: 'end_turn', stop: 'end_turn' } as const;
 
 /** A refusal has no category that the model's provider would pass on. */
-function stopped({ result, calls }: FinalAnswer): object {
+function stopped({ result, calls, stoppedAt }: FinalAnswer): object {
   const short = calls.length > 0 ? undefined : shortfall(result);
-  const reason = calls.length > 0 ? 'tool_use' : short === undefined ? 'end_turn' : STOP[short];
+  const whole = stoppedAt === undefined ? 'end_turn' : 'stop_sequence';
+  const reason = calls.length > 0 ? 'tool_use' : short === undefined ? whole : STOP[short];
   const details = short === 'refusal' ? { type: 'refusal', category: null, explanation: result.error?.message ?? null } : null;
-  return { stop_reason: reason, stop_details: details, stop_sequence: null };
+  return { stop_reason: reason, stop_details: details, stop_sequence: reason === 'stop_sequence' ? stoppedAt : null };
 }
 
-function toUsage({ usage }: TurnResult): object {
+function toUsage({ usage: { inputTokens, cachedTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens } }: TurnResult): object {
   return {
-    input_tokens: usage.inputTokens - usage.cachedTokens,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: usage.cachedTokens,
-    output_tokens: usage.outputTokens,
+    input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
+    cache_creation_input_tokens: cacheWriteTokens,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: outputTokens,
     ...NOT_COUNTED,
+    ...(reasoningTokens !== undefined && { output_tokens_details: { thinking_tokens: reasoningTokens } }),
   };
 }
 

@@ -49,12 +49,18 @@ export function isCallId(id: string): boolean {
   return CALL_ID.test(id);
 }
 
-/** `before`: done once, before the first of them is decided; not at all where none waits. */
+interface Beside {
+  /** Joins the turn before the first of the calls is decided; not at all where none waits. */
+  readonly words?: (Message & { readonly id: string }) | undefined;
+  /** What the request asks for, for the rest of the turn. */
+  readonly wishes?: Pick<Message, 'tools' | 'output'> | undefined;
+}
+
 export async function answerCalls(
   client: PerduraClient,
   id: string,
   answers: readonly CallAnswer[],
-  before?: () => Promise<unknown>,
+  { words, wishes }: Beside = {},
 ): Promise<DecidedCalls> {
   const [, turn] = CALL_ID.exec(answers.at(-1)?.callId ?? '') ?? [];
   // Nothing waits in what has ended.
@@ -67,10 +73,13 @@ export async function answerCalls(
     if (!fits(answer.to, call.kind)) throw invalid(`${call.tool} (${call.callId}) waits for ${ANSWERS[call.kind]}`);
   }
   if (turn === undefined) throw invalid('the toolCallId is none of this conversation');
-  if (open.length > 0) await before?.();
+  if (open.length > 0 && words) await client.enqueue(id, { ...(await withAttachments(client, id, words)), delivery: 'steer' });
+  const isClients = open.some(({ call }) => call.kind === 'client-tool');
+  const wished = isClients && wishes ? await client.keepWishes(id, wishes) : undefined;
   const decided: DecidedCalls['decided'][number][] = [];
   for (const { answer, call } of open) {
-    if (await decide(client, id, call, answer)) decided.push({ callId: call.callId, kind: call.kind });
+    if (await decide(client, id, call, { ...answer, ...(wished && { wishes: wished }) }))
+      decided.push({ callId: call.callId, kind: call.kind });
   }
   return { turn, decided };
 }
@@ -80,9 +89,16 @@ function fits(to: CallAnswer['to'], kind: Approval['kind']): boolean {
 }
 
 /** False where another request was first with what a tool of the client has answered: that is no fault of this one's. */
-async function decide(client: PerduraClient, id: string, { kind, tool }: Pending, answer: CallAnswer): Promise<boolean> {
-  const { callId, decision, note, input, isError, output, shown } = answer;
-  if (kind === 'client-tool' && output !== undefined) return bringOutput(client, id, { callId, output, isError: isError === true });
+async function decide(
+  client: PerduraClient,
+  id: string,
+  { kind, tool }: Pending,
+  answer: CallAnswer & Pick<Decision, 'wishes'>,
+): Promise<boolean> {
+  const { callId, decision, note, input, isError, output, shown, wishes } = answer;
+  if (kind === 'client-tool' && output !== undefined) {
+    return bringOutput(client, id, { callId, output, isError: isError === true, ...(wishes && { wishes }) });
+  }
   const words = note === undefined ? {} : { note };
   if (kind !== 'approval') await client.decide(id, { callId, decision, ...words });
   else {

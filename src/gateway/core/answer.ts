@@ -15,7 +15,7 @@ import { answerText, isFromPerson, NO_USAGE, shownText, type Entry, type JsonObj
 import { callTexts, type CallText } from '../../records/turn-view.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
 import type { Conversations } from './conversations.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, type Problem } from './errors.js';
 import type { TurnEventAt } from './follow-turn.js';
 import { turnStream, withLooks, type TurnDelta } from './turn-stream.js';
 
@@ -35,6 +35,8 @@ export interface FinalAnswer extends Beside {
   readonly result: TurnResult;
   readonly texts: readonly string[];
   readonly calls: readonly ClientCall[];
+  /** The stop text of the request before which it ends, where that is known. */
+  readonly stoppedAt?: string;
 }
 
 export interface Segment {
@@ -47,6 +49,8 @@ export interface Segment {
   readonly mayPause: boolean;
   /** The answer has to fit a schema; absent: the record shows whether. */
   readonly wantsData?: boolean | undefined;
+  /** Its request has stop texts, and its protocol tells which of them ended it. */
+  readonly tellsStop?: boolean | undefined;
 }
 
 type Core = Pick<Conversations, 'client'>;
@@ -73,7 +77,7 @@ export async function* answerSnapshots(
     const latest = delta.changes.at(-1);
     if (latest?.kind === 'finished') {
       const { result } = latest;
-      const hasMore = texts.length > 1 || !isSure || result.toolCalls > 0;
+      const hasMore = texts.length > 1 || !isSure || result.toolCalls > 0 || segment.tellsStop === true;
       return yield await finalAnswer(core, segment, { ...result, usage: without(result.usage, used) }, hasMore);
     }
     if (before !== undefined && isSure) {
@@ -115,8 +119,10 @@ export async function finalAnswer(core: Core, segment: Segment, result: TurnResu
   if (pause) return answerAtPause(core, segment, pause, result.usage);
   const recorded = textsIn(entries.filter(({ slot }) => slot > from));
   const texts = recorded.length === 0 ? alone : recorded;
-  if (schemaIn(entries) === undefined) return { kind: 'final', result, texts, calls: [] };
-  return { kind: 'final', result, texts: texts.slice(-1), asides: texts.slice(0, -1), calls: [] };
+  const last = entries.at(-1)?.message;
+  const stop = last?.role === 'assistant' && last.stoppedAt !== undefined && { stoppedAt: last.stoppedAt };
+  if (schemaIn(entries) === undefined) return { kind: 'final', result, texts, calls: [], ...stop };
+  return { kind: 'final', result, texts: texts.slice(-1), asides: texts.slice(0, -1), calls: [], ...stop };
 }
 
 /** Undefined where it waits for nothing that the client runs. */
@@ -199,17 +205,36 @@ export function shortfall({
   }
 }
 
+const FAILED_STATUS: Readonly<Record<string, Problem['status']>> = { 'unknown-agent': 404, 'rate-limit': 429, overloaded: 503 };
+
+/**
+ * A failed turn, for protocols that answer it with an error: throws where it has failed. Where a limit ended it there is an answer, and the
+ * protocol has a reason for that.
+ */
+export function refuseFailed(conversation: string, { result, texts, asides = [] }: FinalAnswer): void {
+  if (result.stopReason !== 'failed') return;
+  const { type, message } = result.error ?? { type: 'failed', message: 'the turn failed' };
+  const text = joinTexts([...asides, ...texts]);
+  const where = text === '' ? '' : '; the words before it are in "perdura" of this error, and the next message goes on from there';
+  const failed = { conversation, turn: result.turnId, text };
+  throw new GatewayError({ status: FAILED_STATUS[type] ?? 500, type, message: `${message}${where}`, failed });
+}
+
 /** As protocols have it whose answer is one text. */
 export function joinTexts(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join('\n\n');
 }
 
 function without(usage: Usage, used: Usage): Usage {
-  const { inputTokens, cachedTokens, outputTokens, costUsd } = usage;
+  const { inputTokens, cachedTokens, outputTokens, cacheWriteTokens = 0, reasoningTokens = 0, costUsd } = usage;
+  const written = cacheWriteTokens - (used.cacheWriteTokens ?? 0);
+  const thought = reasoningTokens - (used.reasoningTokens ?? 0);
   return {
     inputTokens: Math.max(0, inputTokens - used.inputTokens),
     cachedTokens: Math.max(0, cachedTokens - used.cachedTokens),
     outputTokens: Math.max(0, outputTokens - used.outputTokens),
+    ...(written > 0 && { cacheWriteTokens: written }),
+    ...(thought > 0 && { reasoningTokens: thought }),
     costUsd: costUsd === null || used.costUsd === null ? null : Math.max(0, costUsd - used.costUsd),
   };
 }

@@ -1,6 +1,5 @@
 /** Errors in the terms of HTTP. Each protocol has another shape for them. */
 import { HTTPException } from 'hono/http-exception';
-import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { MissingPackage } from '../../platform/optional-package.js';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
 
@@ -13,6 +12,15 @@ export interface Problem {
   readonly retryAfter?: number;
   /** The field of the request that is at fault, where there is one. */
   readonly param?: string;
+  /** Of a turn that failed: its model's words are not lost with the error. */
+  readonly failed?: FailedTurn;
+}
+
+export interface FailedTurn {
+  readonly conversation: string;
+  readonly turn: string | null;
+  /** The model's words before it. */
+  readonly text: string;
 }
 
 export class GatewayError extends Error {
@@ -62,18 +70,6 @@ export function toProblem(error: unknown): Problem {
 /** Nothing was taken: a client may send the same again by itself. After anything else it could be a second message. */
 export function isUntaken({ type }: Problem): boolean {
   return type === 'too-many-requests' || type === 'queue-full';
-}
-
-const FAILED_STATUS: Readonly<Record<string, Problem['status']>> = { 'unknown-agent': 404, 'rate-limit': 429, overloaded: 503 };
-
-/**
- * A failed turn, for protocols that answer it with an error: throws where it has failed. Where a limit ended it there is an answer, and the
- * protocol has a reason for that.
- */
-export function refuseFailed({ stopReason, error }: TurnResult): void {
-  if (stopReason !== 'failed') return;
-  const { type, message } = error ?? { type: 'failed', message: 'the turn failed' };
-  throw new GatewayError({ status: FAILED_STATUS[type] ?? 500, type, message });
 }
 
 export function invalid(message: string, param?: string): GatewayError {

@@ -132,7 +132,7 @@ function joinLast(turns: SuppliedMessage[], words: readonly string[], media: Med
   if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words], media: joinMedia(user.media, media) };
 }
 
-function joinMedia(first: Media = {}, second: Media = {}): Media {
+export function joinMedia(first: Media = {}, second: Media = {}): Media {
   const lists = MEDIA_KINDS.map((kind) => [kind, [...(first[kind] ?? []), ...(second[kind] ?? [])]] as const);
   return Object.fromEntries(lists.filter(([, list]) => list.length > 0));
 }

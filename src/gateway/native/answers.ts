@@ -14,7 +14,11 @@ const mode = z.enum(['auto', 'stepping']);
 const range = z.array(z.int()).openapi({ description: 'first and last' });
 
 export const usage = z
-  .object({ inputTokens: z.int(), cachedTokens: z.int(), outputTokens: z.int(), costUsd: z.number().nullable() })
+  .object({
+    ...{ inputTokens: z.int(), cachedTokens: z.int(), outputTokens: z.int() },
+    ...{ cacheWriteTokens: z.int().optional(), reasoningTokens: z.int().optional() },
+    costUsd: z.number().nullable(),
+  })
   .openapi('Usage', { description: '`costUsd` is null where the price of the model is not known' });
 const error = { type: z.string(), message: z.string() };
 const fallback = { model: z.string(), insteadOf: z.string(), reason: z.string() };

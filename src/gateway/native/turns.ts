@@ -55,7 +55,7 @@ export function addTurns(app: GatewayApp): void {
       context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
       if (mode === 'enqueue') return context.json(taken, 202);
       if (taken.turn === null) return CLEARED;
-      return (await waitFor(core, { id, turn: taken.turn, wait, signal })) ?? context.json(taken, 202);
+      return (await waitFor(core.whileWorked, { id, turn: taken.turn, wait, signal })) ?? context.json(taken, 202);
     },
   });
   add(app, {

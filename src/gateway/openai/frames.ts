@@ -8,13 +8,14 @@ import { type AnswerSnapshot, type FinalAnswer, joinTexts, shortfall } from '../
 import { publicCallId, type ClientCall } from '../core/client-calls.js';
 import type { ResponseSettings } from './settings.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { isUntaken, toProblem, type Problem } from '../core/errors.js';
+import { isUntaken, toProblem, type FailedTurn, type Problem } from '../core/errors.js';
 
 interface OpenaiError {
   readonly message: string;
   readonly type: string;
   readonly param: string | null;
   readonly code: string | null;
+  readonly perdura?: FailedTurn;
 }
 
 const CODES: Readonly<Record<string, string>> = {
@@ -25,9 +26,10 @@ const CODES: Readonly<Record<string, string>> = {
   unsupported: 'unsupported_parameter',
 };
 
-function toOpenaiError({ status, type, message, param }: Problem): OpenaiError {
+function toOpenaiError({ status, type, message, param, failed }: Problem): OpenaiError {
   const kind = status === 429 ? 'rate_limit_error' : status >= 500 ? 'server_error' : 'invalid_request_error';
-  return { message, type: kind, param: param ?? null, code: CODES[type] ?? type.replaceAll('-', '_') };
+  const code = CODES[type] ?? type.replaceAll('-', '_');
+  return { message, type: kind, param: param ?? null, code, ...(failed && { perdura: failed }) };
 }
 
 export function answerOpenaiProblem(context: Context, problem: Problem): Response {
@@ -118,8 +120,13 @@ function toUsage({ usage }: TurnResult): object {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
     total_tokens: usage.inputTokens + usage.outputTokens,
-    prompt_tokens_details: { cached_tokens: usage.cachedTokens, audio_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0, accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 },
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoningTokens ?? 0,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
   };
 }
 
@@ -207,9 +214,9 @@ export function endedResponse(
     ],
     usage: {
       input_tokens: usage.inputTokens,
-      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: 0 },
+      input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens ?? 0 },
       output_tokens: usage.outputTokens,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
       total_tokens: usage.inputTokens + usage.outputTokens,
     },
   };

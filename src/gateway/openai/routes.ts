@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
-import { GatewayError, refuseFailed, invalid, unsupported } from '../core/errors.js';
+import { GatewayError, invalid, unsupported } from '../core/errors.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, firstMessage, newestMedia, submitSupplied, type Beside } from '../core/supplied-history.js';
-import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
+import { createTextDeltas, answerSnapshots, refuseFailed, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody, idOfRequest } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
@@ -108,7 +108,7 @@ function addChatCompletions(app: GatewayApp): void {
       );
     }
     const answer = await waitForAnswer(snapshots(signal, core.whileWorked), signal);
-    refuseFailed(answer.result);
+    refuseFailed(conversation, answer);
     return context.json(completion(of, answer));
   });
 }
@@ -158,7 +158,7 @@ async function* chunks(of: Completion, withUsage: boolean, snapshots: AsyncItera
     const content = textDelta(snapshot);
     if (content !== '') yield frame(chunk(of, { content }, null, noUsage));
     if (snapshot.kind !== 'final') continue;
-    refuseFailed(snapshot.result);
+    refuseFailed(of.conversation, snapshot);
     for (const delta of callDeltas(of, snapshot)) yield frame(chunk(of, delta, null, noUsage));
     yield frame(chunk(of, {}, finishReason(snapshot), noUsage));
     if (withUsage) yield frame(usageChunk(of, snapshot.result));

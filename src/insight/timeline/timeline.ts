@@ -11,7 +11,7 @@
  * @rule timeline/lane-of-its-time: Work of no turn (the store, compaction, healing) belongs to the turn in whose time it was. (test:
  *   test/insight/timeline.test.ts)
  */
-import type { Usage } from '../../records/message.js';
+import { addUsage, type Usage } from '../../records/message.js';
 import { readRun, type ReadRun, words } from './read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay, type TimelineMark } from './shape.js';
 
@@ -54,13 +54,7 @@ export function buildTimeline(
 function sumOfUsage(bars: readonly TimelineBar[]): Usage | null {
   const spent = bars.flatMap(({ usage }) => usage ?? []);
   if (spent.length === 0) return null;
-  return spent.reduce((sum, one) => ({
-    ...sum,
-    inputTokens: sum.inputTokens + one.inputTokens,
-    cachedTokens: sum.cachedTokens + one.cachedTokens,
-    outputTokens: sum.outputTokens + one.outputTokens,
-    costUsd: sum.costUsd === null || one.costUsd === null ? null : sum.costUsd + one.costUsd,
-  }));
+  return spent.reduce(addUsage);
 }
 
 // What lies between bars and is no event of Temporal's: people who are waited for, retries, deaths of workers.

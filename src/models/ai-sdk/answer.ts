@@ -63,6 +63,7 @@ export function createAiSdkAnswer({ provider, model, toolNames, onDelta }: Answe
   const emit = createDeltaEmitter(onDelta);
   let usage = NO_USAGE;
   let finish: Finish | undefined;
+  let stoppedAt = '';
 
   const begin = <New extends Item>(item: New): New => {
     emit.flush();
@@ -154,6 +155,7 @@ export function createAiSdkAnswer({ provider, model, toolNames, onDelta }: Answe
           return;
         case 'finish':
           usage = toUsage(part);
+          stoppedAt = asText(asObject(asObject(part.providerMetadata).anthropic).stopSequence);
           finish = readFinish(part.finishReason, usage);
       }
     },
@@ -166,7 +168,7 @@ export function createAiSdkAnswer({ provider, model, toolNames, onDelta }: Answe
       const known = meaning === 'end' && hasCalls() ? 'tool-calls' : meaning;
       const all = items.flatMap((item) => toBlocks(item, known === 'tool-calls'));
       if (known === 'refusal' && !hasText(all)) all.push({ kind: 'text', text: `The provider gave no answer: ${toWellFormed(word)}.` });
-      return { ...settleStop(known, word, all), usage };
+      return { ...settleStop(known, word, all), ...(stoppedAt && { stoppedAt }), usage };
     },
     soFar: () => ({
       blocks: items.flatMap((item, at) => (item.hasEnded || at < items.length - 1 ? toBlocks(item, false) : [])),
@@ -204,7 +206,7 @@ function readWord(word: string): ReturnType<typeof readStop> {
 
 /** Version 2 has numbers, and its packages for Anthropic's models leave what was cached out of them; later ones have objects. */
 function toUsage({ usage, providerMetadata }: Fields): ModelUsage {
-  const { inputTokens: input, outputTokens: output, cachedInputTokens: flatCached } = asObject(usage);
+  const { inputTokens: input, outputTokens: output, cachedInputTokens: flatCached, reasoningTokens: flatThought } = asObject(usage);
   const { total, noCache, cacheRead, cacheWrite } = asObject(input);
   const { anthropic, bedrock } = asObject(providerMetadata);
   const cached = asCount(cacheRead, asCount(flatCached));
@@ -217,7 +219,12 @@ function toUsage({ usage, providerMetadata }: Fields): ModelUsage {
   const { total: whole, text, reasoning } = asObject(output);
   const answered = isRecord(output) ? asCount(whole, asCount(text) + asCount(reasoning)) : asCount(output);
   if (counted === 0 && answered === 0) return NO_USAGE;
-  return { inputTokens: counted, cachedTokens: cached, outputTokens: answered, ...(written > 0 && { cacheWriteTokens: written }) };
+  const thought = asCount(reasoning, asCount(flatThought));
+  return {
+    ...{ inputTokens: counted, cachedTokens: cached, outputTokens: answered },
+    ...(written > 0 && { cacheWriteTokens: written }),
+    ...(thought > 0 && { reasoningTokens: thought }),
+  };
 }
 
 /** Of plain JSON, and of a size that can be stored. */

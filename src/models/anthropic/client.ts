@@ -114,6 +114,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
   let usage: WireUsage | undefined;
   let stopReason: string | undefined;
   let explanation: string | undefined;
+  let stoppedAt = '';
   let whole = false;
 
   const openBlock = (event: StreamEvent): OpenBlock => {
@@ -173,6 +174,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
           usage = readUsage(asObject(event.usage), usage ?? NO_USAGE);
           stopReason = typeof delta.stop_reason === 'string' ? delta.stop_reason : stopReason;
           explanation = asText(asObject(delta.stop_details).explanation) || explanation;
+          stoppedAt = asText(delta.stop_sequence);
           return;
         }
         case 'message_stop':
@@ -191,7 +193,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
       const { stop, blocks } = settleStop(readStop(stopReason), stopReason, read);
       const why: AssistantBlock[] =
         stop === 'refusal' && explanation && !hasText(blocks) ? [{ kind: 'text', text: toWellFormed(explanation) }] : [];
-      return { blocks: [...blocks, ...why], stop, usage: toUsage(usage ?? NO_USAGE) };
+      return { blocks: [...blocks, ...why], stop, ...(stoppedAt && { stoppedAt }), usage: toUsage(usage ?? NO_USAGE) };
     },
     soFar: () => ({
       blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'),

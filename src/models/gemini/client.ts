@@ -141,10 +141,12 @@ function refusalText(word: string, explanation: string): string {
 /** Thoughts are paid for as output, and counted apart from it. */
 function toUsage(wire: unknown): ModelUsage {
   const count = asObject(wire);
+  const thought = asCount(count.thoughtsTokenCount);
   return {
     inputTokens: asCount(count.promptTokenCount) + asCount(count.toolUsePromptTokenCount),
     cachedTokens: asCount(count.cachedContentTokenCount),
-    outputTokens: asCount(count.candidatesTokenCount) + asCount(count.thoughtsTokenCount),
+    outputTokens: asCount(count.candidatesTokenCount) + thought,
+    ...(thought > 0 && { reasoningTokens: thought }),
   };
 }
 

@@ -18,6 +18,7 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
   const takeCall = createCallReader(draft);
   let usage: ModelUsage | undefined;
   let finish: string | undefined;
+  let stoppedAt = '';
   let ended = false;
   let refused = false;
   let hasBegun = false;
@@ -41,6 +42,8 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
       // The form of before there were several calls.
       if (isRecord(delta.function_call)) takeCall({ index: 0, function: delta.function_call });
       finish = asText(choice.finish_reason) || finish;
+      // vLLM names the text; for its other reasons it has a number there.
+      stoppedAt = asText(choice.stop_reason) || stoppedAt;
       if (isRecord(counted)) usage = toUsage(counted);
     },
     end() {
@@ -51,7 +54,8 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
       if (finish === undefined || !isWhole()) throw brokenStream('the stream ended before its finish reason');
       const meaning = readStop(finish);
       const known = refused ? 'refusal' : meaning === 'end' && draft.hasCalls() ? 'tool-calls' : meaning;
-      return { ...settleStop(known, finish, draft.blocks({ withCalls: known === 'tool-calls' })), usage: usage ?? NO_USAGE };
+      const settled = settleStop(known, finish, draft.blocks({ withCalls: known === 'tool-calls' }));
+      return { ...settled, ...(stoppedAt && { stoppedAt }), usage: usage ?? NO_USAGE };
     },
     soFar: () => ({ blocks: draft.ended(), usage: usage ?? NO_USAGE }),
   };
@@ -160,12 +164,19 @@ function createClosedCheck(): (more: string) => boolean {
 }
 
 function toUsage(wire: unknown): ModelUsage {
-  const { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: details } = asObject(wire);
+  const {
+    prompt_tokens: input,
+    completion_tokens: output,
+    prompt_tokens_details: details,
+    completion_tokens_details: made,
+  } = asObject(wire);
+  const thought = asCount(asObject(made).reasoning_tokens);
   const written = asCount(asObject(details).cache_write_tokens);
   return {
     inputTokens: asCount(input),
     cachedTokens: asCount(asObject(details).cached_tokens),
     outputTokens: asCount(output),
     ...(written > 0 && { cacheWriteTokens: written }),
+    ...(thought > 0 && { reasoningTokens: thought }),
   };
 }

@@ -123,7 +123,8 @@ function joinParts(parts: unknown, types: readonly string[], between: string): s
 }
 
 function toUsage(wire: unknown): ModelUsage {
-  const { input_tokens: input, output_tokens: output, input_tokens_details: details } = asObject(wire);
+  const { input_tokens: input, output_tokens: output, input_tokens_details: details, output_tokens_details: made } = asObject(wire);
+  const thought = asCount(asObject(made).reasoning_tokens);
   const written = asCount(asObject(details).cache_write_tokens);
   return {
     ...NO_USAGE,
@@ -131,5 +132,6 @@ function toUsage(wire: unknown): ModelUsage {
     cachedTokens: asCount(asObject(details).cached_tokens),
     outputTokens: asCount(output),
     ...(written > 0 && { cacheWriteTokens: written }),
+    ...(thought > 0 && { reasoningTokens: thought }),
   };
 }

@@ -8,6 +8,9 @@ const usage = z.object({
   inputTokens: z.number(),
   cachedTokens: z.number(),
   outputTokens: z.number(),
+  /** Parts of the two before, where a provider says of them. */
+  cacheWriteTokens: z.number().optional(),
+  reasoningTokens: z.number().optional(),
   /** US dollars; null where the price of a model is not known. */
   costUsd: z.number().nullable(),
 });

@@ -15,7 +15,6 @@ import {
   type Usage,
 } from '../../records/message.js';
 import { PROVIDERS } from '../../models/known-models.js';
-import type { ModelUsage } from '../../models/model.js';
 
 export const SPAN = { invokeAgent: 'invoke_agent', chat: 'chat', executeTool: 'execute_tool' } as const;
 
@@ -118,7 +117,7 @@ export function toModelName(model: string): string {
 }
 
 /** Input is all of it, what a cache had or took included. */
-export function toUsageAttributes({ inputTokens, cachedTokens, cacheWriteTokens, outputTokens, costUsd }: TracedUsage): Attributes {
+export function toUsageAttributes({ inputTokens, cachedTokens, cacheWriteTokens, outputTokens, costUsd }: Usage): Attributes {
   return {
     [A.inputTokens]: inputTokens,
     [A.cachedTokens]: cachedTokens,
@@ -127,8 +126,6 @@ export function toUsageAttributes({ inputTokens, cachedTokens, cacheWriteTokens,
     ...(costUsd === null ? {} : { [A.costUsd]: costUsd }),
   };
 }
-
-type TracedUsage = Usage & Pick<ModelUsage, 'cacheWriteTokens'>;
 
 // Contents, in the conventions' parts. Every text is without secrets before it is cut, so that no half of one is left.
 

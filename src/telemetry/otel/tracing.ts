@@ -3,7 +3,7 @@
  *
  * - Every call of a model is a span: below the turn, below the tool that asks it, or below what the memory's care does.
  * - A tool run is a span around its activity; of a tool that rode on a model step it is made from the times in its result. What else asks
- *   models (compaction, consolidation, a title) is a span around its activity. A turn is a span made at its end (turn-spans.ts).
+ *   models (compaction, consolidation, memory care, a title) is a span around its activity. A turn is a span made at its end (turn-spans.ts).
  * - An attempt that finds its work done makes no span and counts nothing.
  * - No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
  * - A failure here is logged and reaches neither an activity nor an observer.
@@ -216,6 +216,10 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     return chain('consolidation', { parent: ROOT_CONTEXT, attributes: beside({ ...place, conversation }, { agent, scope, life }) }, run);
   };
 
+  /** The same, of a scope's memory and of no conversation. */
+  const care = <T>(of: { readonly scope: string; readonly agent: string }, life: string, place: Place, run: () => Promise<T>): Promise<T> =>
+    chain('memory care', { parent: ROOT_CONTEXT, attributes: beside(place, { ...of, life }) }, run);
+
   const title = <T>(input: TitleInput, place: Place, run: () => Promise<T>): Promise<T> =>
     chain('title', { parent: turnContext(place, input.identity.life, input.turn), attributes: inTurn(input, place) }, run);
 
@@ -301,6 +305,8 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
               return compact(given as CompactInput, place, run);
             case 'consolidate':
               return consolidate(given as ConsolidateInput, place, run);
+            case 'care':
+              return care(given as Parameters<typeof care>[0], workflowExecution.runId, place, run);
             case 'title':
               return title(given as TitleInput, place, run);
             default:

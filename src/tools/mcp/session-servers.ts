@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../conversation/protocol/limits.js';
-import type { ClientTool, JsonValue } from '../../records/message.js';
+import { pickMedia, type ClientTool, type JsonValue, type Media } from '../../records/message.js';
 import type { Pins, ServerPins } from '../../stores/store.js';
 import { boundText } from '../result-text.js';
 import type { Tool, ToolContext } from '../tool.js';
@@ -23,6 +23,9 @@ export type BroughtServer = { readonly name: string } & (
   | { readonly type: string; readonly url: string; readonly headers: readonly { readonly name: string; readonly value: string }[] }
 );
 
+/** Pictures and other files beside the text, for models that take them. */
+type ServerAnswer = Media & { readonly output: string; readonly isError: boolean };
+
 export interface SessionServers {
   /** The tools that there are now, as a message brings them; waits a moment for servers that are just starting. */
   offer(): Promise<readonly ClientTool[]>;
@@ -31,7 +34,7 @@ export interface SessionServers {
   /** What an argument would carry away, for the person who decides. */
   why(name: string, input: JsonValue): Promise<string | undefined>;
   /** Never throws: a failure is what the model reads. */
-  call(name: string, input: JsonValue, signal: AbortSignal): Promise<{ readonly output: string; readonly isError: boolean }>;
+  call(name: string, input: JsonValue, signal: AbortSignal): Promise<ServerAnswer>;
   close(): Promise<void>;
 }
 
@@ -88,7 +91,7 @@ export function openSessionServers(
       // Nothing of a session can be accepted elsewhere.
       const whole = result.ok ? result.content : result.error.replace(/ A person can look at it and accept it: .*$/, ANOTHER_SESSION);
       const text = boundText(whole, OUTPUT_BYTES);
-      return { output: text, isError: !result.ok };
+      return { output: text, isError: !result.ok, ...pickMedia(result) };
     },
     close: () => theirs.close(),
   };

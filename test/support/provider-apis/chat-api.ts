@@ -107,7 +107,7 @@ function toUsage(reply: Reply, { messages, tools }: ChatRequest): object {
     completion_tokens: usage.output_tokens,
     total_tokens: input + usage.output_tokens,
     prompt_tokens_details: { cached_tokens: usage.cache_read_input_tokens, cache_write_tokens: usage.cache_creation_input_tokens },
-    completion_tokens_details: { reasoning_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: reply.thinking ? 1 : 0 },
   };
 }
 

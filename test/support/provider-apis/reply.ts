@@ -41,6 +41,8 @@ export interface Reply {
   readonly toolCalls?: readonly ToolCall[];
   /** Default: `tool_use` with tool calls, else `end_turn`. A word the API does not know is passed on. */
   readonly stopReason?: StopReason | (string & {});
+  /** Which of the request's, for `stop_sequence`. */
+  readonly stopSequence?: string;
   /** Why it refused, for `refusal`. */
   readonly stopDetails?: { readonly type: 'refusal'; readonly category: string | null; readonly explanation: string | null };
   /** Default: an estimate, four characters to a token. */

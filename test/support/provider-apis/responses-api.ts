@@ -146,7 +146,7 @@ function toUsage(reply: Reply, { input, tools, instructions }: ResponsesRequest)
     input_tokens: all,
     input_tokens_details: { cached_tokens: usage.cache_read_input_tokens, cache_write_tokens: usage.cache_creation_input_tokens },
     output_tokens: usage.output_tokens,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: reply.thinking ? 1 : 0 },
     total_tokens: all + usage.output_tokens,
   };
 }

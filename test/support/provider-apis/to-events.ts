@@ -22,7 +22,7 @@ export interface ApiMessageBody {
   readonly model: string;
   readonly content: readonly ContentBlock[];
   readonly stop_reason: string | null;
-  readonly stop_sequence: null;
+  readonly stop_sequence: string | null;
   readonly stop_details: Reply['stopDetails'] | null;
   readonly usage: ReplyUsage;
 }
@@ -46,7 +46,7 @@ export function toMessage(reply: Reply, request: ApiRequest): ApiMessageBody {
       ...calls.map(toToolUse),
     ],
     stop_reason: stopWordOf(reply),
-    stop_sequence: null,
+    stop_sequence: reply.stopSequence ?? null,
     stop_details: reply.stopDetails ?? null,
     usage: usageOf(reply, promptOf(request)),
   };
@@ -55,7 +55,14 @@ export function toMessage(reply: Reply, request: ApiRequest): ApiMessageBody {
 /** As a request with `stream: true` gets it, one event after the other. */
 export function toEvents(reply: Reply, request: ApiRequest): readonly StreamEvent[] {
   const message = toMessage(reply, request);
-  const begun = { ...message, content: [], stop_reason: null, stop_details: null, usage: { ...message.usage, output_tokens: 1 } };
+  const begun = {
+    ...message,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    usage: { ...message.usage, output_tokens: 1 },
+  };
   const inputs = (reply.toolCalls ?? []).map(inputJsonOf);
   const firstTool = message.content.length - inputs.length;
   const blocks = message.content.map((block, index) => blockEvents(block, index, reply, inputs[index - firstTool]));
@@ -69,7 +76,7 @@ export function toEvents(reply: Reply, request: ApiRequest): readonly StreamEven
     ...blocks.slice(1).flat(),
     {
       type: 'message_delta',
-      delta: { stop_reason: message.stop_reason, stop_sequence: null, stop_details: message.stop_details },
+      delta: { stop_reason: message.stop_reason, stop_sequence: message.stop_sequence, stop_details: message.stop_details },
       usage: message.usage,
     },
     { type: 'message_stop' },

@@ -2258,10 +2258,12 @@ export interface components {
         };
         /** @description `costUsd` is null where the price of the model is not known */
         Usage: {
+            cacheWriteTokens?: number;
             cachedTokens: number;
             costUsd: number | null;
             inputTokens: number;
             outputTokens: number;
+            reasoningTokens?: number;
         };
         Waiting: {
             conversation: string;
