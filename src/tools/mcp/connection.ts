@@ -16,6 +16,7 @@ import {
   type Transport,
 } from './stdio-transport.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
+import type { SignInSession } from './sign-in/session.js';
 
 export interface Connection {
   readonly hasTools: boolean;
@@ -59,6 +60,8 @@ export class ConnectionFault extends Error {
 export interface ConnectOptions extends ConnectionEvents {
   readonly variables: Variables;
   readonly version: string;
+  /** Puts tokens on its requests. */
+  readonly signIn?: SignInSession | undefined;
   /** For the connection, and for a list. */
   readonly timeoutMs: number;
 }
@@ -89,7 +92,7 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
     fault = reason;
     void client.close().catch(() => undefined);
   };
-  const { transport, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
+  const { transport, stderrTail, leave, stderrClosed } = createTransport(server, options, sdk, onRefused);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let isOurs = false;
   client.onerror = (error) => (fault ||= error.message);
@@ -164,7 +167,7 @@ function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'cl
 
 function createTransport(
   server: McpServer,
-  variables: Variables,
+  { variables, signIn }: Pick<ConnectOptions, 'variables' | 'signIn'>,
   sdk: Sdk,
   onRefused: Refuse,
 ): {
@@ -176,7 +179,7 @@ function createTransport(
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
-    const httpOptions = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
+    const httpOptions = { requestInit, fetch: boundedFetch(onRefused, signIn?.signed(fetch)), redirectPolicy: 'same-origin' } as const;
     const http = new sdk.StreamableHTTPClientTransport(parseUrl(server), httpOptions);
     return { transport: http, stderrTail: () => '', leave: () => http.terminateSession(), stderrClosed: () => Promise.resolve() };
   }
@@ -210,10 +213,10 @@ type Refuse = (reason: string) => void;
 
 const NEWLINE = 0x0a;
 
-function boundedFetch(onRefused: Refuse): Fetch {
+function boundedFetch(onRefused: Refuse, send: Fetch = fetch): Fetch {
   const gate = createMessageRateLimiter();
   return async (url, init) => {
-    const response = await fetch(url, init);
+    const response = await send(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
     const bounded = response.body.pipeThrough(isStream ? boundedEvents(gate.pass, onRefused) : boundedWhole(onRefused));
