@@ -2,6 +2,7 @@
 import { a2aSuite } from './a2a.js';
 import { JS_SUITES } from './js.js';
 import { MCP_SUITES } from './mcp.js';
+import { MCP_SIGN_IN_SUITE } from './mcp-sign-in.js';
 import { phoenixSuite } from './phoenix.js';
 import { OPENAPI_SUITES } from './openapi.js';
 import { openPlace } from './place.js';
@@ -16,7 +17,7 @@ export interface Tried {
   readonly missing?: string;
 }
 
-const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, phoenixSuite, ...OPENAPI_SUITES];
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...JS_SUITES, ...MCP_SUITES, MCP_SIGN_IN_SUITE, phoenixSuite, ...OPENAPI_SUITES];
 
 export interface Wanted {
   /** Words of their names; all without. */

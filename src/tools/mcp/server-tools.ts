@@ -19,7 +19,7 @@ import { resourceTools } from './resource-tools.js';
 import { describeWaiting, toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
 import type { SignIns } from './sign-in/sign-ins.js';
-import { SIGN_IN_TOOL, signInTool } from './sign-in/sign-in-tool.js';
+import { signInTool } from './sign-in/sign-in-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export interface AgentServers extends AgentKey {
@@ -98,7 +98,7 @@ export function createServerTools({ pins, now = Date.now, signIns, ...given }: S
     );
   };
 
-  const gather = async (agent: AgentServers, patienceMs: number): Promise<AcceptedTools> => {
+  const gather = async (agent: AgentServers, patienceMs: number, isRun: boolean): Promise<AcceptedTools> => {
     const links = await pool.refreshLinks(agent, patienceMs);
     const listings = links.map((link) => link.listing());
     const live = new Map(links.flatMap(({ server }, i) => (listings[i] ? [[server.name, listings[i].tools] as const] : [])));
@@ -137,8 +137,8 @@ export function createServerTools({ pins, now = Date.now, signIns, ...given }: S
     });
     for (const [server, byTool] of waitingPins) if (byTool.size > 0) reportWaiting(agent, server, [...byTool.keys()], known);
     await noteWaiting(pins, agent, known, new Map([...waitingPins].map(([server, byTool]) => [server, [...byTool.values()]])));
-    const more = [...resourceTools(links), ...signInTool(links)].filter(({ name }) => !agent.taken.includes(name));
-    const isSignInNeeded = more.some(({ name }) => name === SIGN_IN_TOOL);
+    const more = [...resourceTools(links), ...signInTool(links, isRun)].filter(({ name }) => !agent.taken.includes(name));
+    const isSignInNeeded = links.some((link) => link.signIn()?.isNeeded() === true);
     return { tools: [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1)), waiting, isSignInNeeded };
   };
 
@@ -147,7 +147,7 @@ export function createServerTools({ pins, now = Date.now, signIns, ...given }: S
       const before = turn === undefined ? undefined : turns.get(turn);
       // What a person's sign-in opens is there in the same turn.
       if (before && !before.isSignInNeeded && !pool.waits(agent)) return before;
-      const tools = await gather(agent, patienceMs);
+      const tools = await gather(agent, patienceMs, turn === undefined);
       if (turn !== undefined) {
         turns.set(turn, tools);
         if (turns.size > MAX_TURNS) turns.delete(turns.keys().next().value ?? '');

@@ -44,7 +44,9 @@ export function DecisionCard({ waiting, onDecided }: DecisionCardProps): JSX.Ele
         </span>
       </header>
       {isSubAgent && <p class="small faint">Asked by the sub-agent {plainText(waiting.conversation, 100)}</p>}
-      {waiting.why !== undefined && <p class="small quiet">{waiting.tool === 'mcp_sign_in' ? withLink(plainText(waiting.why, 500)) : plainText(waiting.why, 500)}</p>}
+      {waiting.why !== undefined && (
+        <p class="small quiet">{waiting.tool === 'mcp_sign_in' ? withLink(plainText(waiting.why, 500)) : plainText(waiting.why, 500)}</p>
+      )}
       {waiting.altered === true && (
         <p class="note bad">The stored arguments are not those that the model asked with. They will not run; refuse the call.</p>
       )}

@@ -2,7 +2,7 @@
  * A person's way to a server's authorization server and back: `begin` finds out where to go, `finish` takes what comes back.
  *
  * @rule mcp/state-once: What a browser brings back counts once, within ten minutes, for the server and the scope that it was begun for.
- *   (test: test/tools/mcp/sign-in.test.ts)
+ *   (test: test/tools/mcp/sign-in.slow.test.ts)
  */
 import { randomBytes } from 'node:crypto';
 import type { OAuthClientProvider, OAuthDiscoveryState, StoredOAuthClientInformation } from '@modelcontextprotocol/client' with {
@@ -131,7 +131,7 @@ export async function finishSignIn(
     .catch((error: unknown) => {
       throw new Error(`${host} gave no token: ${inWords(library, error)}`);
     });
-  await kept.change(({ lacks: _lacks, renewing: _renewing, ...record }) => ({
+  await kept.change(({ renewing: _renewing, ...record }) => ({
     ...record,
     ...(scope && { asked: scope }),
     // Without a word of them they are those that were asked for (RFC 6749, 5.1).

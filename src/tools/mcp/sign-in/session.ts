@@ -3,9 +3,9 @@
  * where a person has to sign in.
  *
  * @rule mcp/renewed-once: Of several workers one renews a token, and the others take what it has stored: a refresh token that is good once
- *   is sent once. (test: test/tools/mcp/sign-in.test.ts)
+ *   is sent once. (test: test/tools/mcp/sign-in.slow.test.ts)
  * @rule mcp/asked-scopes-end: A scope that a person was asked for already is not asked for again: a server that refuses in spite of it is
- *   told to the model. (test: test/tools/mcp/sign-in.test.ts)
+ *   told to the model. (test: test/tools/mcp/sign-in.slow.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -74,7 +74,7 @@ export function createSignInSession({ url, words, ask, kept, fetch: authFetch, l
     // Who has signed in meanwhile has not done it in vain.
     await kept?.change((record) => {
       if (record.token !== undefined && record.token.tokens.access_token !== used) return undefined;
-      const { token: _, lacks: _lacks, asked: _asked, ...rest } = record;
+      const { token: _, asked: _asked, ...rest } = record;
       return { ...rest, challenge };
     });
     return refuse(undefined);
@@ -88,7 +88,7 @@ export function createSignInSession({ url, words, ask, kept, fetch: authFetch, l
       isNew = library.isStrictScopeSuperset(all, record.asked);
       if (!isNew) return undefined;
       const metadata = resourceMetadataUrl?.href ?? record.challenge?.metadata;
-      return { ...record, lacks: scope ?? '', challenge: { ...(all && { scope: all }), ...(metadata && { metadata }) } };
+      return { ...record, challenge: { ...(all && { scope: all }), ...(metadata && { metadata }) } };
     });
     return isNew ? refuse(used) : response;
   };

@@ -3,7 +3,7 @@
  * have begun.
  *
  * @rule mcp/sealed-at-rest: The store has no token, no client's secret and no verifier but sealed with a key of PERDURA_SECRET. (test:
- *   test/tools/mcp/sign-in.test.ts)
+ *   test/tools/mcp/sign-in.slow.test.ts)
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -25,8 +25,6 @@ const discovery = z.looseObject({
 const record = z.object({
   /** What the server has asked for last: scopes, and where its metadata is. */
   challenge: z.object({ scope: z.string().optional(), metadata: z.string().optional() }).optional(),
-  /** The refusal of a scope that the token does not have: it is good for everything else. */
-  lacks: z.string().optional(),
   token: z.object({ tokens, client, discovery }).optional(),
   /** The scopes that were asked for at the last sign-in: what is refused beyond them is not asked for again. */
   asked: z.string().optional(),

@@ -8,9 +8,9 @@ export const SIGN_IN_TOOL = 'mcp_sign_in';
 
 const PATIENCE_MS = 8_000;
 
-/** None where no server waits for a person. */
-export function signInTool(links: readonly ServerLink[]): readonly Tool[] {
-  const waiting = links.filter(({ signIn }) => signIn()?.isNeeded() === true);
+/** None where no server waits for a person; for a run also where none does any more: the call may have waited for that. */
+export function signInTool(links: readonly ServerLink[], isRun: boolean): readonly Tool[] {
+  const waiting = links.filter(({ signIn }) => (isRun ? signIn() !== undefined : signIn()?.isNeeded() === true));
   if (waiting.length === 0) return [];
   const names = waiting.map(({ server }) => server.name).join(', ');
   return [
