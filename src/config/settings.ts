@@ -370,7 +370,7 @@ const OTHERS = [
     key: 'secrets',
     schema: secrets.optional(),
     meaning:
-      'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, workers do not sign the state of conversations, and nobody signs in at MCP servers',
+      'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, workers do not sign the state of conversations, and people cannot sign in at MCP servers',
     secret: true,
   },
   {

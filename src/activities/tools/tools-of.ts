@@ -41,7 +41,7 @@ export async function findTools(
   const registry = createToolRegistry([...tools.select(tools.names), ...theirs]);
   const prefixes = servers.map(({ name }) => serverPrefix(name));
   const expanded = config.tools?.flatMap((name) => expand(name, registry, prefixes));
-  // Whoever has tools of servers can have a person sign in there.
+  // An agent with tools of servers can have a person sign in there.
   const isOffered = config.tools?.some(isServerToolName) === true && registry.find(SIGN_IN_TOOL) !== undefined;
   const named = expanded && isOffered ? [...expanded, SIGN_IN_TOOL] : expanded;
   const isNamed = (name: string): boolean =>

@@ -48,17 +48,17 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
     import('../../tools/mcp/sign-in/sign-ins.js'),
     import('../../tools/mcp/sign-in/journey.js'),
   ]);
-  const own = await user.loadUserConfig(config.cwd);
+  const extensions = await user.loadUserConfig(config.cwd);
   const who = { agent, scope: qualifiedScope(tenant, scope), namespace: (await temporalConnection(config)).namespace };
-  const folder = agents.agentsFolder(config, own.agentsDir);
-  const { servers } = await agents.loadAgent(folder, agent, who.scope, user.sharedServers(own, config.cwd));
+  const folder = agents.agentsFolder(config, extensions.agentsDir);
+  const { servers } = await agents.loadAgent(folder, agent, who.scope, user.sharedServers(extensions, config.cwd));
   const found = servers.find((one) => one.name === name);
   if (found === undefined)
     throw new CliError(`agent ${agent} has no MCP server ${name}; perdura mcp tools ${agent} lists them`, EXIT.notFound);
   const server = settings.expandServer(found, variablesOf(config));
   if (!ins.maySignIn(server))
     throw new CliError(
-      `the MCP server ${name} is not one at which people sign in: that is one with "url", and without a header of its own for that`,
+      `the MCP server ${name} is not one at which people sign in: that is one with "url", and without a header for that`,
       EXIT.usage,
     );
   const store = stores.openStore(config, { log: (line) => output.problem(line) });
@@ -82,7 +82,7 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
       `sign in at ${toTerminalLine(location.host, 200)}, for ${ins.describeOwner(server, who)}, by a browser on this machine:\n${location.href}`,
     );
     const answer = await waitForBrowser(listener, id);
-    if (answer === undefined) throw new CliError('nobody came back from there within ten minutes; nothing was changed', EXIT.failed);
+    if (answer === undefined) throw new CliError('no browser came back from there within ten minutes; nothing was changed', EXIT.failed);
     await finishSignIn(journey, id, answer);
     return {
       data: { agent, server: name, scope: who.scope },

@@ -64,7 +64,7 @@ export function addMcpSignInRoutes(app: GatewayApp, { signIn, client, wrong, log
     const { server, host, owner, conversation } = visited;
     if (conversation !== undefined) {
       await approveWaiting(client, conversation, server).catch((error: unknown) =>
-        log(`somebody has signed in at the MCP server ${server}, and ${conversation} was not told: ${errorMessage(error)}`),
+        log(`a person has signed in at the MCP server ${server}, and ${conversation} was not told: ${errorMessage(error)}`),
       );
     }
     const done = `You are signed in at the MCP server ${server} (${host}) for ${owner}. This page can be closed.`;

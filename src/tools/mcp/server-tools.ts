@@ -23,7 +23,7 @@ import { signInTool } from './sign-in/sign-in-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export interface AgentServers extends AgentKey {
-  /** Whose sign-ins at servers are used: its whole name. Default: nobody's. */
+  /** Whose sign-ins at servers are used: its whole name. Default: that of none. */
   readonly scope?: string;
   readonly servers: readonly McpServer[];
   /** Names that are taken: the built-in tools. */
@@ -224,7 +224,7 @@ function createServerPool(options: Omit<LinkOptions, 'openSignIn'>, signIns: Sig
   /** Servers, by agent, that want a token: one connection then serves one scope. */
   const guarded = new Set<string>();
 
-  const keyOf = ({ agent, namespace, scope }: PoolKey, server: McpServer): string =>
+  const toKey = ({ agent, namespace, scope }: PoolKey, server: McpServer): string =>
     guarded.has(linkKey(agent, server)) ? linkKey(agent, server, [namespace, scope]) : linkKey(agent, server);
 
   const retire = (agent: string, wanted: ReadonlySet<string>): void => {
@@ -249,7 +249,7 @@ function createServerPool(options: Omit<LinkOptions, 'openSignIn'>, signIns: Sig
   };
 
   const openLinks = (of: PoolKey): readonly ServerLink[] => {
-    const keys = of.servers.map((server) => keyOf(of, server));
+    const keys = of.servers.map((server) => toKey(of, server));
     retire(of.agent, new Set(keys));
     return of.servers.map((server, i) => {
       const key = keys[i] ?? '';
@@ -275,7 +275,7 @@ function createServerPool(options: Omit<LinkOptions, 'openSignIn'>, signIns: Sig
       await Promise.all(again.flatMap((link) => (all.includes(link) ? [] : [refresh(link, patienceMs)])));
       return again;
     },
-    waits: (of) => of.servers.some((server) => links.get(keyOf(of, server))?.link.signIn()?.isNeeded() === true),
+    waits: (of) => of.servers.some((server) => links.get(toKey(of, server))?.link.signIn()?.isNeeded() === true),
 
     async close() {
       const all = [...links.values()];

@@ -207,7 +207,7 @@ test('a server that wants a token offers a sign-in, with a link, and after it it
   const why = await asks(worker);
   expect(why).toContain(`sign in at ${host} for the scope ada: ${PUBLIC_URL}/oauth/mcp/begin?for=`);
   expect(why.length).toBeLessThan(500);
-  expect(said(await signIn(worker))).toBe('Somebody has signed in at the MCP server guarded. Its tools can be called now.');
+  expect(said(await signIn(worker))).toBe('A person has signed in at the MCP server guarded. Its tools can be called now.');
   expect(await shown(worker)).toEqual(['mcp__guarded__look']);
   expect(said(await look(worker))).toBe('looked with [redacted]');
   expect(server.calls).toEqual([server.given[0]]);
@@ -224,7 +224,7 @@ test('a call that is approved before anybody has signed in ends in words that sa
   const worker = aWorker();
   await offer(worker);
   const ended = await run(named(await offer(worker), 'mcp_sign_in'), { server: 'guarded' });
-  expect(ended).toEqual({ ok: false, error: expect.stringContaining('Nobody has signed in yet: a person has to sign in at 127.0.0.1:') });
+  expect(ended).toEqual({ ok: false, error: expect.stringContaining('No person has signed in yet: a person has to sign in at 127.0.0.1:') });
 });
 
 test('a token that has expired in mid-turn is renewed, and the call is repeated once', async () => {

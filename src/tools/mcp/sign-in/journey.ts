@@ -87,9 +87,9 @@ export async function beginSignIn(
     });
   if (location === undefined || verifier === undefined || discovery === undefined || information === undefined)
     throw new Error(`cannot sign in at ${new URL(url).host}: its authorization server does not say where`);
-  if (!/^https?:$/.test(location.protocol)) throw new Error(`nobody is sent to ${location.protocol} addresses to sign in`);
-  const asked = location.searchParams.get('scope') ?? undefined;
-  const begun = { id, verifier, discovery, client: information, redirect, ...(asked && { scope: asked }) };
+  if (!/^https?:$/.test(location.protocol)) throw new Error(`no person is sent to ${location.protocol} addresses to sign in`);
+  const requested = location.searchParams.get('scope') ?? undefined;
+  const begun = { id, verifier, discovery, client: information, redirect, ...(requested && { scope: requested }) };
   const pending = { ...begun, until: Date.now() + PENDING_SECONDS * 1_000 } as PendingSignIn;
   await kept.change((record) => ({
     ...record,
@@ -133,7 +133,7 @@ export async function finishSignIn(
     });
   await kept.change(({ renewing: _renewing, ...record }) => ({
     ...record,
-    ...(scope && { asked: scope }),
+    ...(scope && { requested: scope }),
     // Without a word of them they are those that were asked for (RFC 6749, 5.1).
     token: { tokens: { ...(scope && { scope }), ...given }, client, discovery },
   }));

@@ -42,7 +42,7 @@ export interface SessionOptions {
   readonly url: URL;
   readonly words: string;
   readonly ask: SignInSession['ask'];
-  /** Absent: of nobody. It only finds out that the server wants a person to sign in. */
+  /** Absent: it only finds out that the server wants a person to sign in. */
   readonly kept?: KeptSignIn;
   readonly fetch: AuthFetch;
   /** Told of each token, so that nothing shows it. */
@@ -74,7 +74,7 @@ export function createSignInSession({ url, words, ask, kept, fetch: authFetch, l
     // Who has signed in meanwhile has not done it in vain.
     await kept?.change((record) => {
       if (record.token !== undefined && record.token.tokens.access_token !== used) return undefined;
-      const { token: _, asked: _asked, ...rest } = record;
+      const { token: _, requested: _requested, ...rest } = record;
       return { ...rest, challenge };
     });
     return refuse(undefined);
@@ -84,8 +84,8 @@ export function createSignInSession({ url, words, ask, kept, fetch: authFetch, l
     if (error !== 'insufficient_scope' || kept === undefined) return response;
     let isNew = false;
     await kept.change((record) => {
-      const all = library.computeScopeUnion(record.token?.tokens.scope, record.asked, scope);
-      isNew = library.isStrictScopeSuperset(all, record.asked);
+      const all = library.computeScopeUnion(record.token?.tokens.scope, record.requested, scope);
+      isNew = library.isStrictScopeSuperset(all, record.requested);
       if (!isNew) return undefined;
       const metadata = resourceMetadataUrl?.href ?? record.challenge?.metadata;
       return { ...record, challenge: { ...(all && { scope: all }), ...(metadata && { metadata }) } };

@@ -27,7 +27,7 @@ const record = z.object({
   challenge: z.object({ scope: z.string().optional(), metadata: z.string().optional() }).optional(),
   token: z.object({ tokens, client, discovery }).optional(),
   /** The scopes that were asked for at the last sign-in: what is refused beyond them is not asked for again. */
-  asked: z.string().optional(),
+  requested: z.string().optional(),
   /** A registration, for those sign-ins that come back to the same address. */
   client: z.object({ information: client, redirect: z.string() }).optional(),
   pending: z.array(

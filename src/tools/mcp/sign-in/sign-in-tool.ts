@@ -30,10 +30,10 @@ export function signInTool(links: readonly ServerLink[], isRun: boolean): readon
         const session = link?.signIn();
         if (!link || !session) return { ok: false, error: `No MCP server ${JSON.stringify(server)} waits for a person here: ${names}.` };
         await session.look();
-        if (session.isNeeded()) return { ok: false, error: `Nobody has signed in yet: ${session.words}.` };
+        if (session.isNeeded()) return { ok: false, error: `No person has signed in yet: ${session.words}.` };
         await link.refresh(PATIENCE_MS);
         if (session.isNeeded()) return { ok: false, error: `The MCP server ${server} does not take the new sign-in: ${session.words}.` };
-        return `Somebody has signed in at the MCP server ${server}. Its tools can be called now.`;
+        return `A person has signed in at the MCP server ${server}. Its tools can be called now.`;
       },
     }),
   ];

@@ -104,15 +104,15 @@ function ownerFor({ oauth }: HttpServer, { scope }: SignInFor): string {
 }
 
 export function describeOwner({ oauth }: HttpServer, { scope }: SignInFor): string {
-  const { tenant, scope: own } = scopeParts(scope);
+  const { tenant, scope: short } = scopeParts(scope);
   if (oauth?.per === 'tenant') return tenant === undefined ? 'all who belong to no tenant' : `the tenant ${tenant}`;
-  return `the scope ${own}${tenant === undefined ? '' : ` of the tenant ${tenant}`}`;
+  return `the scope ${short}${tenant === undefined ? '' : ` of the tenant ${tenant}`}`;
 }
 
 function describeCommand({ agent, scope }: SignInFor, server: string): string {
-  const { tenant, scope: own } = scopeParts(scope);
+  const { tenant, scope: short } = scopeParts(scope);
   const named = /^[\w.-]+$/.test(server) ? server : JSON.stringify(server);
-  const more = [...(own === agent ? [] : [`--scope ${own}`]), ...(tenant === undefined ? [] : [`--tenant ${tenant}`])];
+  const more = [...(short === agent ? [] : [`--scope ${short}`]), ...(tenant === undefined ? [] : [`--tenant ${tenant}`])];
   return ['perdura mcp sign-in', agent, named, ...more].join(' ');
 }
 
