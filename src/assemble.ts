@@ -18,6 +18,7 @@ import type { Embedder } from './models/embedder.js';
 import type { KnownSecrets } from './platform/known-secrets.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
+import { createSignIns, type SignInOptions } from './tools/mcp/sign-in/sign-ins.js';
 import { createToolRegistry } from './tools/tool.js';
 import type { Tool } from './tools/tool.js';
 
@@ -35,6 +36,8 @@ export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' 
   /** Of MCP servers. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly secrets?: KnownSecrets;
+  /** How people sign in at MCP servers; absent: not at all. */
+  readonly signIn?: Omit<SignInOptions, 'store'>;
   readonly trust?: AgentTrust | undefined;
   readonly log?: (line: string) => void;
 }
@@ -54,7 +57,8 @@ export function assemble(assembly: Assembly, overrides: Partial<ActivityDependen
   const agents = createAgentLoader(agentsDir, overrides.now, sharedServers(extensions, cwd), trust?.mayUse);
   const rememberedBy = createRememberedBy(service, place);
   const whyNotStart = trust?.whyNotStart;
-  const serverTools = createServerTools({ pins: store.pins, variables, secrets, version: packageVersion(), log, whyNotStart });
+  const signIns = assembly.signIn && createSignIns({ ...assembly.signIn, store: store.signIns });
+  const serverTools = createServerTools({ pins: store.pins, variables, secrets, version: packageVersion(), log, whyNotStart, signIns });
   const { recall, embedding } = openRecall({ store, embedder, log, ...(cacheBytes !== undefined && { cacheBytes }) });
   const activities = createActivities({
     ...{ store, models, workspace, defaultModel, agents, tools, serverTools, recall, rememberedBy },

@@ -184,6 +184,7 @@ async function runUntil(
         embedder: createEmbedder(extensions.embedder, providerSettings(config)),
         searchCacheBytes: config.searchCacheBytes,
         secrets: secretsOfProcess(),
+        signIn: { secrets: config.secrets?.all, publicUrl: config.publicUrl, fetchAllow: config.fetchAllow },
         log: (line) => runtimeLog().warn(line),
       },
       {

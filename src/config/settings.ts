@@ -356,11 +356,21 @@ const OTHERS = [
     meaning: 'JSON file of further tokens, roles and tenants for `perdura serve` (`perdura admin token`), and of an identity provider',
   },
   {
+    name: 'PERDURA_PUBLIC_URL',
+    key: 'publicUrl',
+    schema: z
+      .string()
+      .refine(isWebhookUrl, WEBHOOK_URL)
+      .transform((url) => url.replace(/\/+$/, '')),
+    default: 'http://127.0.0.1:7280',
+    meaning: 'address by which browsers reach `perdura serve`, with its base path: links by which people sign in at MCP servers lead there',
+  },
+  {
     name: 'PERDURA_SECRET',
     key: 'secrets',
     schema: secrets.optional(),
     meaning:
-      'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, and workers do not sign the state of conversations',
+      'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, workers do not sign the state of conversations, and people cannot sign in at MCP servers',
     secret: true,
   },
   {

@@ -14,6 +14,7 @@ import type { Browsers, Authenticate } from './access/entrance.js';
 import { createHosts, createProxies } from './access/proxies.js';
 import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
+import { addMcpSignInRoutes, MCP_SIGN_IN_PATHS, type McpSignIn } from './access/mcp-sign-in.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
 import { collectBodies } from './core/read-body.js';
 import { createRepeatedRequests, notesInMemory, type Notes } from './core/repeated-requests.js';
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   readonly authenticate: Authenticate;
   /** Lets browsers in by a cookie; absent: tokens alone open. */
   readonly browsers?: Browsers;
+  /** Lets people sign in at agents' MCP servers; absent: the links that they are asked by lead nowhere. */
+  readonly mcpSignIn?: McpSignIn;
   /** Names of agents that clients may use, for a tenant or for clients of no tenant; default: none is listed. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
   /** What an agent is made of, by its name; for a tenant only what it may use. Default: nothing is known of any. */
@@ -120,7 +123,7 @@ export const MAX_HEADERS = 100;
 const UNSERVED = new Set(['TRACE', 'TRACK', 'CONNECT']);
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS]);
+const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS, ...MCP_SIGN_IN_PATHS]);
 
 /** A Hono app: `app.fetch` serves it in any server, `serveGateway` in one that it starts. */
 export function createGateway(options: GatewayOptions): GatewayApp {
@@ -203,6 +206,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     return context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json', ...signIn });
   });
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
+  if (options.mcpSignIn !== undefined) addMcpSignInRoutes(app, { signIn: options.mcpSignIn, client, wrong, log });
   app.use(
     authenticated({
       authenticate,

@@ -14,7 +14,9 @@ export type KeyPurpose =
   | 'gateway-session'
   | 'gateway-sign-in'
   /** What an MCP client brings back with what its person has decided. */
-  | 'mcp-call';
+  | 'mcp-call'
+  /** Seals what MCP servers have given for a scope or a tenant, in the store, and the links by which people sign in there. */
+  | 'mcp-sign-in';
 
 /** 32 bytes, the same in every process that has the secret. */
 export function deriveKey(secret: string, purpose: KeyPurpose): Buffer {
@@ -33,8 +35,8 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_SEALED = 4_000;
 
-/** `secrets`: the first closes, each opens. */
-export function createSeal(secrets: readonly [string, ...string[]], purpose: KeyPurpose): Seal {
+/** `secrets`: the first closes, each opens what has at most `maxSealed` characters. */
+export function createSeal(secrets: readonly [string, ...string[]], purpose: KeyPurpose, maxSealed = MAX_SEALED): Seal {
   const keys = secrets.map((secret) => deriveKey(secret, purpose));
   const [newest = deriveKey(secrets[0], purpose)] = keys;
   return {
@@ -46,7 +48,7 @@ export function createSeal(secrets: readonly [string, ...string[]], purpose: Key
       return Buffer.concat([iv, cipher.getAuthTag(), closed]).toString('base64url');
     },
     open(sealed) {
-      if (!/^[\w-]+$/.test(sealed) || sealed.length > MAX_SEALED) return undefined;
+      if (!/^[\w-]+$/.test(sealed) || sealed.length > maxSealed) return undefined;
       const bytes = Buffer.from(sealed, 'base64url');
       if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;
       const text = keys.map((key) => decipher(key, bytes)).find((one) => one !== undefined);

@@ -19,6 +19,12 @@ export interface AgentKey {
   readonly agent: string;
 }
 
+/** Names whose sign-in at MCP servers it is: a scope, or a tenant and a full stop. */
+export interface SignInOwner {
+  readonly namespace: string;
+  readonly owner: string;
+}
+
 export interface ConversationName {
   readonly namespace: string;
   readonly conversation: string;

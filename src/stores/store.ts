@@ -18,10 +18,10 @@ import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
-import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
+import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner } from './names.js';
 
 export type { LifeName };
-export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner };
+export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner };
 export type * from './memory-ports.js';
 
 export interface Store {
@@ -44,6 +44,7 @@ export interface Store {
   readonly facts: Facts;
   readonly documents: Documents;
   readonly pins: Pins;
+  readonly signIns: SignIns;
   readonly scopes: Scopes;
   readonly vectors: Vectors;
   readonly uploads: Uploads;
@@ -290,6 +291,13 @@ export interface ServerPins {
   readonly waiting: readonly ToolPin[];
   /** Those that were accepted, also without any tool. */
   readonly servers: readonly string[];
+}
+
+/** What MCP servers have given for a scope or a tenant when a person signed in: sealed by who writes it. */
+export interface SignIns {
+  read(of: SignInOwner, id: string): Promise<string | undefined>;
+  /** Compare and set: `decide` is asked again where another writer came first. Undefined leaves it as it is, '' takes it away. */
+  change(of: SignInOwner, id: string, decide: (sealed: string | undefined) => string | undefined): Promise<void>;
 }
 
 /** A life of a conversation whose body `ref` the file is, as base64. */

@@ -106,6 +106,8 @@ export interface WorkflowActionContext {
 /** What a tool can see of the world when it examines a call. */
 export interface ExamineContext {
   readonly workspace: string;
+  /** Which one asks. */
+  readonly conversation?: string;
 }
 
 /** What a tool reports of one call before the call is allowed. */

@@ -3,6 +3,7 @@ import { a2aSuite } from './a2a.js';
 import { JS_SUITES } from './js.js';
 import { mcpClientSuite } from './mcp-client.js';
 import { MCP_SUITES } from './mcp.js';
+import { MCP_SIGN_IN_SUITE } from './mcp-sign-in.js';
 import { phoenixSuite } from './phoenix.js';
 import { OPENAPI_SUITES } from './openapi.js';
 import { GENERATED_CLIENTS } from './openapi-clients.js';
@@ -23,6 +24,7 @@ const SUITES: readonly Suite[] = [
   ...JS_SUITES,
   ...MCP_SUITES,
   mcpClientSuite,
+  MCP_SIGN_IN_SUITE,
   phoenixSuite,
   ...GENERATED_CLIENTS,
   ...OPENAPI_SUITES,

@@ -36,6 +36,7 @@ test('without any setting everything has its default', () => {
     anthropicBaseUrl: undefined,
     openaiApiKey: undefined,
     openaiBaseUrl: undefined,
+    publicUrl: 'http://127.0.0.1:7280',
     geminiApiKey: undefined,
     geminiBaseUrl: undefined,
     ollamaHost: 'http://127.0.0.1:11434',

@@ -200,6 +200,17 @@ const TABLE: Readonly<Record<string, Row>> = {
     },
     write: 'host:port, several separated by commas',
   },
+  PERDURA_PUBLIC_URL: {
+    ...{
+      key: 'publicUrl',
+      good: [
+        ['https://h/perdura/', 'https://h/perdura'],
+        ['http://h:1', 'http://h:1'],
+      ],
+      bad: ['h', 'ftp://h', 'https://u:p@h'],
+      write: 'without a user in it',
+    },
+  },
   PERDURA_WEBHOOK_URL: {
     ...{
       key: 'webhookUrl',

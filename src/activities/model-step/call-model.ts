@@ -192,7 +192,7 @@ async function ask(
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = numberCalls(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
-  const planned = await planCalls(named, { offered, config, agent: identity.agent, workspace });
+  const planned = await planCalls(named, { offered, config, agent: identity.agent, workspace, conversation: key.conversation });
   const plans = secrets?.redactIn(planned) ?? planned;
   const { stoppedAt } = response;
   const result: ModelAnswer & Pick<AssistantMessage, 'stoppedAt'> = {

@@ -17,6 +17,7 @@ interface Planning {
   readonly config: AgentConfig;
   readonly agent: string;
   readonly workspace: string;
+  readonly conversation: string;
 }
 
 export async function planCalls(blocks: readonly AssistantBlock[], planning: Planning): Promise<ToolPlan[]> {
@@ -25,7 +26,7 @@ export async function planCalls(blocks: readonly AssistantBlock[], planning: Pla
 
 async function planCall(
   { name, input }: Extract<AssistantBlock, { kind: 'tool-call' }>,
-  { offered, config, agent, workspace }: Planning,
+  { offered, config, agent, workspace, conversation }: Planning,
 ): Promise<ToolPlan> {
   const tool = offered.find((one) => one.name === name);
   const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
@@ -38,7 +39,7 @@ async function planCall(
   if (!tool) return plan;
   const schemaViolation = await tool.schemaViolation?.(input);
   if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
-  const examined = await tool.examine?.(input, { workspace });
+  const examined = await tool.examine?.(input, { workspace, conversation });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
   if (policy === 'ask' && examined?.asks) log.warn('a person has to approve a call', { tool: name, why: examined.asks.why });
   const workflowAction = tool.workflowAction?.(input, {

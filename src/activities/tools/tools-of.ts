@@ -2,6 +2,7 @@
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
 import { isServerToolName, serverPrefix } from '../../tools/mcp/server-tool.js';
+import { SIGN_IN_TOOL } from '../../tools/mcp/sign-in/sign-in-tool.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/tool.js';
 import type { Tool } from '../../tools/tool.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -28,18 +29,21 @@ export interface ToolsWanted {
 
 /** Throws UnknownTools for names in `agent.json` that are nowhere. A server that is away makes no name unknown. */
 export async function findTools(
-  { tools, serverTools, key: { namespace, life } }: Pick<ConversationDependencies, 'tools' | 'serverTools' | 'key'>,
+  { tools, serverTools, key: { namespace, life, scope } }: Pick<ConversationDependencies, 'tools' | 'serverTools' | 'key'>,
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,
 ): Promise<AgentTools> {
   if (!serverTools || servers.length === 0) {
     return { registry: tools, offered: tools.select(offeredNames(config, tools)), waiting: new Map() };
   }
-  const wanted = { namespace, agent: id, servers, taken: tools.names };
+  const wanted = { namespace, agent: id, scope, servers, taken: tools.names };
   const { tools: theirs, waiting } = await serverTools.of(wanted, { patienceMs, ...(turn !== undefined && { turn: `${life}/${turn}` }) });
   const registry = createToolRegistry([...tools.select(tools.names), ...theirs]);
   const prefixes = servers.map(({ name }) => serverPrefix(name));
-  const named = config.tools?.flatMap((name) => expand(name, registry, prefixes));
+  const expanded = config.tools?.flatMap((name) => expand(name, registry, prefixes));
+  // An agent with tools of servers can have a person sign in there.
+  const isOffered = config.tools?.some(isServerToolName) === true && registry.find(SIGN_IN_TOOL) !== undefined;
+  const named = expanded && isOffered ? [...expanded, SIGN_IN_TOOL] : expanded;
   const isNamed = (name: string): boolean =>
     config.tools?.some((one) => one === name || prefixes.some((prefix) => one === `${prefix}*` && name.startsWith(prefix))) ?? true;
   return {
@@ -52,7 +56,7 @@ export async function findTools(
 /** `mcp__<server>__*` is all of a server that there is; a tool that a server does not have now is none. */
 function expand(name: string, registry: ToolRegistry, prefixes: readonly string[]): readonly string[] {
   if (registry.find(name)) return [name];
-  if ((RESOURCE_TOOL_NAMES as readonly string[]).includes(name)) return [];
+  if ((RESOURCE_TOOL_NAMES as readonly string[]).includes(name) || name === SIGN_IN_TOOL) return [];
   if (!isServerToolName(name)) return [name];
   const prefix = prefixes.find((one) => name.startsWith(one));
   if (prefix === undefined) throw new UnknownTools([name], [...registry.names, ...prefixes.map((one) => `${one}*`)]);

@@ -10,6 +10,7 @@ import type { Store } from '../../stores/store.js';
 import type { ToolState } from '../../tools/mcp/server-tool.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
+import { MCP_SIGN_IN } from './mcp-sign-in.js';
 import type { CliContext } from '../session/context.js';
 import { withSlowNotice } from '../session/with-progress.js';
 import { canAsk, confirm, type Person } from '../terminal/input.js';
@@ -65,6 +66,7 @@ export const MCP: readonly CommandRow[] = [
     run: (frame, agent: string, what: string | undefined, { yes = false, hash }: AcceptOptions) =>
       withServers(frame, agent, (servers) => accept(frame, servers, { agent, what, yes, hash })),
   },
+  MCP_SIGN_IN,
   {
     name: 'acp',
     description: 'serve conversations to an editor (Agent Client Protocol) over stdin and stdout, until stdin ends',
@@ -151,22 +153,26 @@ interface AskedServers {
 /** They answer to this process as they would to a worker. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
-  const [{ agentsFolder, loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }] = await Promise.all([
-    import('../../agents/load-agent.js'),
-    import('../../extensions/user-config.js'),
-    import('../../stores/open.js'),
-    import('../../tools/mcp/server-tools.js'),
-  ]);
+  const [{ agentsFolder, loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { createSignIns }] =
+    await Promise.all([
+      import('../../agents/load-agent.js'),
+      import('../../extensions/user-config.js'),
+      import('../../stores/open.js'),
+      import('../../tools/mcp/server-tools.js'),
+      import('../../tools/mcp/sign-in/sign-ins.js'),
+    ]);
   const user = await loadUserConfig(config.cwd);
   const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));
   const { namespace } = await temporalConnection(config);
   const store = openStore(config, { log: (line) => context.output.problem(line) });
+  const { secrets, publicUrl, fetchAllow } = config;
+  const signIns = createSignIns({ store: store.signIns, secrets: secrets?.all, publicUrl, fetchAllow });
   try {
     const names = servers.map(({ name }) => name).join(', ');
     const asking = inspectServers(
-      { agent, namespace, servers },
+      { agent, namespace, servers, scope: agent },
       // What goes wrong with a server stands in its report.
-      { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined },
+      { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined, signIns },
     );
     const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
     return await work({ namespace, store, reports });

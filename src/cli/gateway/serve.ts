@@ -14,6 +14,7 @@ import { createEntrance, type Browsers, type Entrance, keptToken } from '../../g
 import type { SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import { recordSpentInFolder, recordSpentInRedis } from '../../gateway/access/spent.js';
+import type { McpSignIn } from '../../gateway/access/mcp-sign-in.js';
 import type { AgentDescription, AgentServer } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { createKnownSecrets } from '../../platform/known-secrets.js';
@@ -90,6 +91,9 @@ export async function startGateway(
     agents: (tenant) => agentNames(config, tenant),
     describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
     findings: () => findingsHere(config),
+    ...(config.secrets !== undefined && {
+      mcpSignIn: await openMcpSignIn({ config, namespace: temporal.namespace, store }, config.secrets.all),
+    }),
     temporalLink: await findEventLink(temporal),
     tenantKey,
     secrets: entrance.secrets,
@@ -212,6 +216,32 @@ async function describeAgent(
     servers,
     system: agent.system,
   };
+}
+
+/** By the settings of the agents in this folder, which are those of its workers. */
+async function openMcpSignIn({ config, namespace, store }: KnownAgents, secrets: readonly [string, ...string[]]): Promise<McpSignIn> {
+  const [{ createSignInVisits }, { expandServer }] = await Promise.all([
+    import('../../tools/mcp/sign-in/visits.js'),
+    import('../../tools/mcp/server-config.js'),
+  ]);
+  return createSignInVisits({
+    secrets,
+    store: (await store()).signIns,
+    publicUrl: config.publicUrl,
+    fetchAllow: config.fetchAllow,
+    async findServer(ticket) {
+      if (ticket.namespace !== namespace) return undefined;
+      const user = await loadUserConfig(config.cwd);
+      const { servers } = await loadAgent(
+        agentsFolder(config, user.agentsDir),
+        ticket.agent,
+        ticket.scope,
+        sharedServers(user, config.cwd),
+      );
+      const server = servers.find(({ name }) => name === ticket.server);
+      return server && expandServer(server, variablesOf(config));
+    },
+  });
 }
 
 /** With the names of variables; what a file gives as a value or an argument may be a secret, and is not shown. */

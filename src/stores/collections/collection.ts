@@ -10,7 +10,7 @@
  */
 import type { z } from 'zod';
 import { decodeJson, decodeRecord, encodeRecord } from '../codecs.js';
-import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner } from '../store.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
 export type Place =
   | {
@@ -21,7 +21,8 @@ export type Place =
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
   | { readonly name: 'upload'; readonly key: UploadOwner & { readonly id: string } }
   | { readonly name: 'waiting-uploads' | 'kept-files'; readonly key: UploadOwner }
-  | { readonly name: 'pins'; readonly key: AgentKey };
+  | { readonly name: 'pins'; readonly key: AgentKey }
+  | { readonly name: 'sign-ins'; readonly key: SignInOwner };
 
 export interface RecordCodec<Item> {
   readonly identify: (item: Item) => string;

@@ -49,6 +49,8 @@ function toPath(dir: string, place: Place): string {
       return join(uploadsDir(dir, place.key), 'waiting');
     case 'kept-files':
       return join(uploadsDir(dir, place.key), 'kept');
+    case 'sign-ins':
+      return join(dir, 'sign-ins', toFileName(place.key.owner));
     case 'pins':
       return join(dir, 'pins', toFileName(place.key.agent));
     default:

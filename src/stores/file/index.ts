@@ -15,8 +15,8 @@
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
- * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; files that wait to be used
- * are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the
+ * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
+ * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the
  * store gave itself.
  */
 import { constants } from 'node:fs';
@@ -46,6 +46,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins } from '../collections/proposals.js';
+import { createSignIns } from '../collections/sign-ins.js';
 import { createUploads } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
@@ -99,6 +100,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     facts: createFacts(collections),
     documents: createFileDocuments(dir),
     pins: createPins(collections),
+    signIns: createSignIns(collections),
     scopes: createFileScopes(dir),
     uploads: createUploads(collections, createFileUploadBytes(dir)),
     check: () => checkDirectory(dir),

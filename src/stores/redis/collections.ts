@@ -1,6 +1,6 @@
 /** Small collections as Redis hashes: id -> record. Keys: keys.ts. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { deletedKey, lifeKey, pinsKey, scopeKey, uploadKey } from './keys.js';
+import { deletedKey, lifeKey, pinsKey, scopeKey, signInsKey, uploadKey } from './keys.js';
 import type { RedisLink, ScriptedRedis } from './link.js';
 import { decideTexts, parseTexts, type Collection, type OpenCollection, type Place, type RecordCodec } from '../collections/collection.js';
 
@@ -113,6 +113,8 @@ function toKey(place: Place): string {
       return uploadKey(place.key, 'sizes');
     case 'kept-files':
       return uploadKey(place.key, 'kept');
+    case 'sign-ins':
+      return signInsKey(place.key);
     case 'pins':
       return pinsKey(place.key);
     default:

@@ -5,6 +5,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins } from '../collections/proposals.js';
+import { createSignIns } from '../collections/sign-ins.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
@@ -79,6 +80,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     facts: createFacts(open),
     documents: createRedisDocuments(link),
     pins: createPins(open),
+    signIns: createSignIns(open),
     scopes: createRedisScopes(link),
     uploads: createUploads(open, createRedisUploadBytes(link)),
     check: () => checkRedis(link),

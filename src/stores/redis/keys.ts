@@ -39,7 +39,7 @@
  *               `pieces` how many; the next one is written beside it
  *
  * and for what is accepted of the MCP servers of an agent, and what waits for that, `perdura:{p:<namespace>:<agent>}:pins`, a hash, server
- * and tool -> pin.
+ * and tool -> pin; for what these have given when a person signed in, `perdura:{i:<namespace>:<owner>}:sign-ins`, a hash, server -> sealed.
  * Files that wait to be used are under `perdura:{u:<namespace>:<tenant>}:<what>`, each until it expires:
  *
  *   arriving:<uuid> bytes of what is being sent
@@ -53,7 +53,7 @@
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
-import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner } from '../store.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
 export const WAKE_KEY = 'perdura:wake';
@@ -129,6 +129,10 @@ export function scopeKey({ namespace, scope }: ScopeKey, what: ScopeKeyName): st
 
 export function pinsKey({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
+}
+
+export function signInsKey({ namespace, owner }: SignInOwner): string {
+  return `perdura:{i:${escaped(namespace, /[%{}:\s]/g)}:${escaped(owner, /[%{}:\s]/g)}}:sign-ins`;
 }
 
 export function uploadKey(

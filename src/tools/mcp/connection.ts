@@ -20,6 +20,7 @@ import { createLooseTransport, type LooseTransport, FIRST_MODERN, wholeAnswer } 
 import { errorFields } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
+import type { SignInSession } from './sign-in/session.js';
 
 export interface Connection {
   readonly hasTools: boolean;
@@ -77,6 +78,8 @@ export class ConnectionFault extends Error {
 export interface ConnectOptions extends ConnectionEvents {
   readonly variables: Variables;
   readonly version: string;
+  /** Puts tokens on its requests. */
+  readonly signIn?: SignInSession | undefined;
   /** For the connection, and for a list. */
   readonly timeoutMs: number;
 }
@@ -127,7 +130,7 @@ async function connectAs(mode: Mode, server: McpServer, options: ConnectOptions,
     fault = reason;
     void transport.close().catch(() => undefined);
   };
-  const { transport: inner, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
+  const { transport: inner, stderrTail, leave, stderrClosed } = createTransport(server, options, sdk, onRefused);
   const transport = createLooseTransport(inner);
   const probe = { timeoutMs: mode === 'auto' ? Math.min(PROBE_MS, options.timeoutMs / 2) : options.timeoutMs };
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { versionNegotiation: { mode, probe } });
@@ -268,7 +271,7 @@ function schemasIn(tools: readonly unknown[]): ReadonlyMap<string, unknown> {
 
 function createTransport(
   server: McpServer,
-  variables: Variables,
+  { variables, signIn }: Pick<ConnectOptions, 'variables' | 'signIn'>,
   sdk: Sdk,
   onRefused: Refuse,
 ): {
@@ -280,7 +283,7 @@ function createTransport(
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
-    const httpOptions = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
+    const httpOptions = { requestInit, fetch: boundedFetch(onRefused, signIn?.signed(fetch)), redirectPolicy: 'same-origin' } as const;
     const http = new sdk.StreamableHTTPClientTransport(parseUrl(server), httpOptions);
     return { transport: http, stderrTail: () => '', leave: () => http.terminateSession(), stderrClosed: () => Promise.resolve() };
   }
@@ -319,10 +322,10 @@ type Refuse = (reason: string) => void;
 
 const NEWLINE = 0x0a;
 
-function boundedFetch(onRefused: Refuse): Fetch {
+function boundedFetch(onRefused: Refuse, send: Fetch = fetch): Fetch {
   const gate = createMessageRateLimiter();
   return async (url, init) => {
-    const response = await fetch(url, init);
+    const response = await send(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
     const bounded = response.body.pipeThrough(isStream ? boundedEvents(gate.pass, onRefused) : boundedWhole(onRefused));

@@ -12,6 +12,8 @@ import { connect, ConnectionFault, type Asking, type Connection, type Listed, ty
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
+import { maySignIn, type HttpServer } from './sign-in/sign-ins.js';
+import { findSignInNeeded, type SignInSession } from './sign-in/session.js';
 import { errorFields, errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
@@ -38,6 +40,8 @@ export interface ServerLink {
   list(what: Listed): Promise<ListedItems>;
   /** With those that the server was given: it neither shows them to a model, nor is sent one without a person's leave. */
   readonly secrets: KnownSecrets;
+  /** Of a server at which people may sign in, once it was reached. */
+  signIn(): SignInSession | undefined;
   lastUsed(): number;
   close(): Promise<void>;
 }
@@ -58,6 +62,8 @@ export interface LinkOptions {
   readonly whyNotStart?: (server: McpServer) => Promise<string | undefined>;
   /** Learns what servers are given in confidence. */
   readonly secrets?: KnownSecrets;
+  /** The token for an expanded server. */
+  readonly openSignIn?: (server: HttpServer, learn: (secrets: readonly string[]) => void) => SignInSession | undefined;
 }
 
 const CONNECT_MS = 8_000;
@@ -88,6 +94,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let stderrTail = '';
   const { secrets = createKnownSecrets() } = options;
   let redactValues = (text: string): string => text;
+  let signIn: SignInSession | undefined;
   let used = now();
   let isClosed = false;
 
@@ -128,8 +135,10 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     const expanded = expandServer(server, options.variables);
     redactValues = createValueRedactor(expanded);
     secrets.add(secretsOfServer(expanded));
+    if (maySignIn(expanded)) signIn ??= options.openSignIn?.(expanded, (tokens) => secrets.add(tokens));
     const opened = await connect(expanded, {
       ...options,
+      signIn,
       timeoutMs,
       onToolsChanged: () => (isStale = true),
       onLost: (fault) => {
@@ -157,6 +166,12 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     if (wait > 0) return Promise.reject(new ServerDown(`${reason}; it is tried again in ${Math.ceil(wait / 1000)} s`));
     opening = openAnew().catch((error: unknown) => {
       opening = undefined;
+      const needed = findSignInNeeded(error);
+      if (needed !== undefined) {
+        // It is there, and is asked again once a person has signed in.
+        failed(needed, 0);
+        throw needed;
+      }
       failures += 1;
       failed(error, pauseAfter(failures));
       throw new ServerDown(reason, { cause: error });
@@ -185,6 +200,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     try {
       return await work(opened);
     } catch (error) {
+      const needed = findSignInNeeded(error);
+      if (needed !== undefined) throw needed;
       if (isAnswer(error)) throw error;
       if (isOldSession(error)) {
         await forget(opened);
@@ -220,6 +237,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     },
     listing: () => listing,
     secrets,
+    signIn: () => signIn,
     lastUsed: () => used,
 
     async refresh(patienceMs) {

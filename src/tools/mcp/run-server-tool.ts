@@ -7,6 +7,8 @@ import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
 import { createMediaReader, type MediaReader } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
+import { SignInNeeded } from './sign-in/session.js';
+import { SIGN_IN_TOOL } from './sign-in/sign-in-tool.js';
 import { totalTimeout } from './server-config.js';
 import type { ToolPin } from '../../stores/store.js';
 import { toPin, withSafeNames, type ServerTool, type ToolState } from './server-tool.js';
@@ -87,6 +89,11 @@ export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'sec
 
 /** For a server's tools, resources and prompts alike. */
 export function failed(what: string, { server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, error: unknown): ToolResult {
+  if (error instanceof SignInNeeded)
+    return {
+      ok: false,
+      error: `${what} did not run: ${error.message}. Call ${SIGN_IN_TOOL} with the server ${server.name}: it asks a person.`,
+    };
   if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server.name} is down: ${withoutHidden(error.message)}` };
   const reason = secrets.redact(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
   const isLost = /connection closed/i.test(reason);

@@ -29,10 +29,25 @@ const stdio = z.object({
   ...common,
 });
 
+const oauth = z.object({
+  /** Whose sign-in it is: that of a memory scope, or of a tenant with all its scopes. */
+  per: z.enum(['scope', 'tenant']).default('scope'),
+  /** A client that a person has registered with the authorization server; it registers itself where this is absent. */
+  clientId: z.string().min(1).max(2_048).optional(),
+  clientSecret: z.string().min(1).max(32_768).optional(),
+  /** Asked for where the server does not say what it wants. */
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
+    .max(100)
+    .optional(),
+});
+
 const http = z.object({
   type: z.literal('http'),
   url: z.string().min(1).max(8_192),
   headers: texts.default({}),
+  /** For a server at which people sign in: found out by itself where this is absent. */
+  oauth: oauth.optional(),
   ...common,
 });
 
@@ -164,7 +179,13 @@ export function expandServer(server: McpServer, variables: Variables): McpServer
     Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, inText(`${field}.${name}`, text)]));
 
   if (server.type === 'http') {
-    return { ...server, url: inText('url', server.url), headers: inAll('headers', server.headers) };
+    const { clientId, clientSecret } = server.oauth ?? {};
+    const oauth = server.oauth && {
+      ...server.oauth,
+      ...(clientId !== undefined && { clientId: inText('oauth.clientId', clientId) }),
+      ...(clientSecret !== undefined && { clientSecret: inText('oauth.clientSecret', clientSecret) }),
+    };
+    return { ...server, url: inText('url', server.url), headers: inAll('headers', server.headers), ...(oauth && { oauth }) };
   }
   return {
     ...server,
@@ -194,7 +215,7 @@ export function secretsOfServer(server: McpServer): string[] {
     const headers = Object.entries(server.headers).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
     const parsed = URL.parse(server.url);
     const inUrl = [...(parsed?.searchParams ?? [])].flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
-    return [...withParts(headers), ...inUrl, parsed?.password ?? ''];
+    return [...withParts(headers), ...inUrl, parsed?.password ?? '', server.oauth?.clientSecret ?? ''];
   }
   return Object.entries(server.env).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
 }

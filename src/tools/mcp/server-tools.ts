@@ -18,9 +18,13 @@ import {
 import { resourceTools } from './resource-tools.js';
 import { describeWaiting, toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
+import type { SignIns } from './sign-in/sign-ins.js';
+import { signInTool } from './sign-in/sign-in-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export interface AgentServers extends AgentKey {
+  /** Whose sign-ins at servers are used: its whole name. Default: that of none. */
+  readonly scope?: string;
   readonly servers: readonly McpServer[];
   /** Names that are taken: the built-in tools. */
   readonly taken: readonly string[];
@@ -40,11 +44,15 @@ export interface AcceptedTools {
   readonly tools: readonly Tool[];
   /** Those that wait for a person, by name: why a call of one does not run. */
   readonly waiting: ReadonlyMap<string, string>;
+  /** Whether a server does not answer until a person has signed in. */
+  readonly isSignInNeeded: boolean;
 }
 
-export interface ServerToolsOptions extends Omit<LinkOptions, 'now'> {
+export interface ServerToolsOptions extends Omit<LinkOptions, 'now' | 'openSignIn'> {
   readonly pins: Pins;
   readonly now?: () => number;
+  /** Without it a server that wants a person to sign in is one that is down. */
+  readonly signIns?: SignIns | undefined;
 }
 
 /** A server as people are to see it. */
@@ -68,8 +76,8 @@ const MAX_TURNS = 1_000;
 const MAX_REPORTED = 1_000;
 const MAX_NAMED = 5;
 
-export function createServerTools({ pins, now = Date.now, ...given }: ServerToolsOptions): ServerTools {
-  const pool = createServerPool({ ...given, now });
+export function createServerTools({ pins, now = Date.now, signIns, ...given }: ServerToolsOptions): ServerTools {
+  const pool = createServerPool({ ...given, now }, signIns);
   const turns = new Map<string, AcceptedTools>();
   const reported = new Set<string>();
 
@@ -90,9 +98,8 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
     );
   };
 
-  const gather = async (agent: AgentServers, patienceMs: number): Promise<AcceptedTools> => {
-    const links = pool.openLinks(agent.agent, agent.servers);
-    await Promise.all(links.map((link) => link.refresh(isWorthWaiting(link) ? patienceMs : 0)));
+  const gather = async (agent: AgentServers, patienceMs: number, isRun: boolean): Promise<AcceptedTools> => {
+    const links = await pool.refreshLinks(agent, patienceMs);
     const listings = links.map((link) => link.listing());
     const live = new Map(links.flatMap(({ server }, i) => (listings[i] ? [[server.name, listings[i].tools] as const] : [])));
     const known = await readPins(pins, agent, live);
@@ -130,15 +137,17 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
     });
     for (const [server, byTool] of waitingPins) if (byTool.size > 0) reportWaiting(agent, server, [...byTool.keys()], known);
     await noteWaiting(pins, agent, known, new Map([...waitingPins].map(([server, byTool]) => [server, [...byTool.values()]])));
-    const more = resourceTools(links).filter(({ name }) => !agent.taken.includes(name));
-    return { tools: [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1)), waiting };
+    const more = [...resourceTools(links), ...signInTool(links, isRun)].filter(({ name }) => !agent.taken.includes(name));
+    const isSignInNeeded = links.some((link) => link.signIn()?.isNeeded() === true);
+    return { tools: [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1)), waiting, isSignInNeeded };
   };
 
   return {
     async of(agent, { patienceMs, turn }) {
       const before = turn === undefined ? undefined : turns.get(turn);
-      if (before) return before;
-      const tools = await gather(agent, patienceMs);
+      // What a person's sign-in opens is there in the same turn.
+      if (before && !before.isSignInNeeded && !pool.waits(agent)) return before;
+      const tools = await gather(agent, patienceMs, turn === undefined);
       if (turn !== undefined) {
         turns.set(turn, tools);
         if (turns.size > MAX_TURNS) turns.delete(turns.keys().next().value ?? '');
@@ -154,13 +163,12 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
  * has seen waiting.
  */
 export async function inspectServers(
-  agent: Pick<AgentServers, 'agent' | 'namespace' | 'servers'>,
-  { pins, now = Date.now, ...given }: ServerToolsOptions,
+  agent: Pick<AgentServers, 'agent' | 'namespace' | 'servers' | 'scope'>,
+  { pins, now = Date.now, signIns, ...given }: ServerToolsOptions,
 ): Promise<readonly ServerReport[]> {
-  const pool = createServerPool({ ...given, now });
+  const pool = createServerPool({ ...given, now }, signIns);
   try {
-    const links = pool.openLinks(agent.agent, agent.servers);
-    await Promise.all(links.map((link) => link.refresh(MAX_WAIT_MS)));
+    const links = await pool.refreshLinks(agent, MAX_WAIT_MS);
     const known = await pins.list(agent);
     const judge = createToolJudge(known);
     const { byName, refused } = toolTable(
@@ -197,18 +205,27 @@ function earlierTools({ accepted }: ServerPins, server: string): ServerTool[] {
   return accepted.filter((pin) => pin.server === server).flatMap((pin) => toServerTool(pin) ?? []);
 }
 
-/** The connections of a worker: one for each server of each agent, as its settings are. */
+type PoolKey = Pick<AgentServers, 'agent' | 'namespace' | 'servers' | 'scope'>;
+
+/** The connections of a worker: one for each server of each agent, as its settings are; and for each scope, where people sign in. */
 interface ServerPool {
-  /** In the order given. None is opened by this. */
-  openLinks(agent: string, servers: readonly McpServer[]): readonly ServerLink[];
+  /** In the order of the agent's servers; those that have answered, or were waited for so long. */
+  refreshLinks(agent: PoolKey, patienceMs: number): Promise<readonly ServerLink[]>;
+  /** Whether one of them has found out that a person has to sign in. */
+  waits(agent: PoolKey): boolean;
   close(): Promise<void>;
 }
 
 /** A turn that began under other settings may still be using it. */
 const RETIRED_MS = 2 * 60_000;
 
-function createServerPool(options: LinkOptions): ServerPool {
+function createServerPool(options: Omit<LinkOptions, 'openSignIn'>, signIns: SignIns | undefined): ServerPool {
   const links = new Map<string, { readonly agent: string; readonly link: ServerLink }>();
+  /** Servers, by agent, that want a token: one connection then serves one scope. */
+  const guarded = new Set<string>();
+
+  const toKey = ({ agent, namespace, scope }: PoolKey, server: McpServer): string =>
+    guarded.has(linkKey(agent, server)) ? linkKey(agent, server, [namespace, scope]) : linkKey(agent, server);
 
   const retire = (agent: string, wanted: ReadonlySet<string>): void => {
     for (const [key, known] of links) {
@@ -218,17 +235,47 @@ function createServerPool(options: LinkOptions): ServerPool {
     }
   };
 
+  const openLink = (of: PoolKey, server: McpServer): ServerLink => {
+    const { agent, namespace, scope } = of;
+    const shared = linkKey(agent, server);
+    const who = guarded.has(shared) && scope !== undefined ? { namespace, agent, scope } : undefined;
+    return createServerLink(server, {
+      ...options,
+      ...(signIns && {
+        openSignIn: (expanded, learn) =>
+          signIns.open(expanded, who, { learn, ...(scope !== undefined && { onNeeded: () => guarded.add(shared) }) }),
+      }),
+    });
+  };
+
+  const openLinks = (of: PoolKey): readonly ServerLink[] => {
+    const keys = of.servers.map((server) => toKey(of, server));
+    retire(of.agent, new Set(keys));
+    return of.servers.map((server, i) => {
+      const key = keys[i] ?? '';
+      const known = links.get(key) ?? { agent: of.agent, link: openLink(of, server) };
+      links.set(key, known);
+      return known.link;
+    });
+  };
+
+  const refresh = async (link: ServerLink, patienceMs: number): Promise<void> => {
+    const wasNeeded = link.signIn()?.isNeeded() === true;
+    await link.signIn()?.look();
+    const hasSignedIn = wasNeeded && link.signIn()?.isNeeded() === false;
+    await link.refresh(hasSignedIn || isWorthWaiting(link) ? patienceMs : 0);
+  };
+
   return {
-    openLinks(agent, servers) {
-      const keys = servers.map((server) => linkKey(agent, server));
-      retire(agent, new Set(keys));
-      return servers.map((server, i) => {
-        const key = keys[i] ?? '';
-        const known = links.get(key) ?? { agent, link: createServerLink(server, options) };
-        links.set(key, known);
-        return known.link;
-      });
+    async refreshLinks(of, patienceMs) {
+      const all = openLinks(of);
+      await Promise.all(all.map((link) => refresh(link, patienceMs)));
+      // One of them may want a token, as is known by now.
+      const again = openLinks(of);
+      await Promise.all(again.flatMap((link) => (all.includes(link) ? [] : [refresh(link, patienceMs)])));
+      return again;
     },
+    waits: (of) => of.servers.some((server) => links.get(toKey(of, server))?.link.signIn()?.isNeeded() === true),
 
     async close() {
       const all = [...links.values()];
@@ -238,8 +285,8 @@ function createServerPool(options: LinkOptions): ServerPool {
   };
 }
 
-function linkKey(agent: string, server: McpServer): string {
+function linkKey(agent: string, server: McpServer, who: readonly unknown[] = []): string {
   return createHash('sha256')
-    .update(JSON.stringify([agent, server]))
+    .update(JSON.stringify([agent, server, ...who]))
     .digest('hex');
 }

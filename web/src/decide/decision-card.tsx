@@ -44,7 +44,9 @@ export function DecisionCard({ waiting, onDecided }: DecisionCardProps): JSX.Ele
         </span>
       </header>
       {isSubAgent && <p class="small faint">Asked by the sub-agent {plainText(waiting.conversation, 100)}</p>}
-      {waiting.why !== undefined && <p class="small quiet">{plainText(waiting.why, 500)}</p>}
+      {waiting.why !== undefined && (
+        <p class="small quiet">{waiting.tool === 'mcp_sign_in' ? withLink(plainText(waiting.why, 500)) : plainText(waiting.why, 500)}</p>
+      )}
       {waiting.altered === true && (
         <p class="note bad">The stored arguments are not those that the model asked with. They will not run; refuse the call.</p>
       )}
@@ -228,4 +230,18 @@ function readQuestion({ arguments: given, target }: Waiting): { readonly questio
     question: typeof question === 'string' ? question : target,
     options: (list ?? []).filter((one): one is string => typeof one === 'string').slice(0, 12),
   };
+}
+
+/** Of the tool that asks a person to sign in: the worker has written these words, and no model. */
+function withLink(why: string): JSX.Element {
+  const [, before = '', link] = /^(.*?)(https?:\/\/\S+)$/.exec(why) ?? [];
+  if (link === undefined) return <>{why}</>;
+  return (
+    <>
+      {before}
+      <a href={link} target="_blank" rel="noreferrer">
+        {link}
+      </a>
+    </>
+  );
 }

@@ -84,7 +84,7 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
 }
 
 /** (web/every-hop-checked, web/no-credentials-sent) */
-function checkedUrl(text: string, base?: URL): URL {
+export function checkedUrl(text: string, base?: URL): URL {
   const from = base ? ` (where ${base.href} redirects to)` : '';
   if (text.length > MAX_URL) {
     throw new FetchRefused(
@@ -104,7 +104,7 @@ function checkedUrl(text: string, base?: URL): URL {
   return url;
 }
 
-function agentFor(url: URL, { allow, lookup }: FetchGuard): Agent {
+export function agentFor(url: URL, { allow, lookup }: Pick<FetchGuard, 'allow' | 'lookup'>): Agent {
   const host = url.hostname.replace(/^\[(.+)\]$/, '$1');
   const isAllowed = allow.includes(hostAndPort(url));
   // Not called when the URL itself holds an address.
@@ -133,7 +133,7 @@ function checkedLookup(url: URL, lookup: FetchGuard['lookup'], isAllowed: boolea
   };
 }
 
-function hostAndPort(url: URL): string {
+export function hostAndPort(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
 }
 
@@ -146,7 +146,7 @@ function notPublic(url: URL): FetchRefused {
 }
 
 /** It comes wrapped, once for each layer that it came through. */
-function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
+export function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
   if (error instanceof FetchRefused) return error;
   if (typeof error !== 'object' || error === null || depth > 5) return undefined;
   const { cause, errors }: { readonly cause?: unknown; readonly errors?: unknown } = error;
