@@ -48,7 +48,7 @@ export interface GatewayOptions {
   readonly authenticate: Authenticate;
   /** Lets browsers in by a cookie; absent: tokens alone open. */
   readonly browsers?: Browsers;
-  /** Lets people sign in at agents' MCP servers; absent: the links that they are asked by lead nowhere. */
+  /** Lets people sign in at agents' MCP servers; absent: the links of such approvals lead nowhere. */
   readonly mcpSignIn?: McpSignIn;
   /** Names of agents that clients may use, for a tenant or for clients of no tenant; default: none is listed. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;

@@ -23,6 +23,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 export { createEntrance, type Browsers, type Entrance, type EntranceOptions, type OpenedSession } from './access/entrance.js';
 export { watchAuthFile, type AuthFile, type AuthSource } from './access/auth-file.js';
+export type { McpSignIn, SignInVisit } from './access/mcp-sign-in.js';
 export type { SharedCounts } from './access/limits.js';
 export { notesInFolder, notesInMemory, notesInRedis, type Notes } from './core/repeated-requests.js';
 export { recordSpentInFolder, recordSpentInRedis, type GivenAway, type SpentRecord } from './access/spent.js';

@@ -44,7 +44,7 @@ export interface Replayed {
 
 let latest: Promise<unknown> = Promise.resolve();
 
-/** One at a time in a process: after the last one the SDK takes its runtime down, also from under one that has just asked for it. */
+/** One at a time in a process: after the last one the SDK takes its runtime down, also from under one that has just begun. */
 export function replayHere(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
   const replayed = latest.then(() => replayAlone(code, workflowId, histories));
   latest = replayed.catch(() => undefined);

@@ -8,7 +8,7 @@ import { join, dirname } from 'node:path';
 
 /** Markdown of a page takes all three. */
 export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
-/** Servers of agents are asked with it. */
+/** The client of agents' servers. */
 export const MCP_PACKAGE = '@modelcontextprotocol/client';
 /** Perdura as a server. */
 export const MCP_SERVER_PACKAGE = '@modelcontextprotocol/server';

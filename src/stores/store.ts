@@ -296,7 +296,7 @@ export interface ServerPins {
 /** What MCP servers have given for a scope or a tenant when a person signed in: sealed by who writes it. */
 export interface SignIns {
   read(of: SignInOwner, id: string): Promise<string | undefined>;
-  /** Compare and set: `decide` is asked again where another writer came first. Undefined leaves it as it is, '' takes it away. */
+  /** Compare and set: `decide` is called again where another writer came first. Undefined leaves it as it is, '' takes it away. */
   change(of: SignInOwner, id: string, decide: (sealed: string | undefined) => string | undefined): Promise<void>;
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { openStore } from '../../src/stores/open.js';
 import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { expandServer, mcpConfigSchema, toServers } from '../../src/tools/mcp/server-config.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 import { createSignIns } from '../../src/tools/mcp/sign-in/sign-ins.js';
 import { createSignInVisits } from '../../src/tools/mcp/sign-in/visits.js';
 import type { ToolContext } from '../../src/tools/tool.js';
@@ -35,7 +36,7 @@ async function main(): Promise<void> {
   const log = (line: string): void => console.error(line);
   const theirs = createServerTools({ pins: store.pins, variables: {}, version: '0', log, signIns });
   const offer = () => theirs.of({ namespace: 'suite', agent: 'ada', scope: 'ada', servers, taken: [] }, { patienceMs: 8_000 });
-  const context = { signal: AbortSignal.timeout(25_000) } as ToolContext;
+  const context = { signal: timeoutSignal(25_000) } as ToolContext;
 
   const followLink = async (why: string): Promise<void> => {
     const [, ticket = ''] = /for=([\w-]+)/.exec(why) ?? [];

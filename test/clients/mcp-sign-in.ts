@@ -18,7 +18,6 @@ const APART: Readonly<Record<string, readonly string[]>> = {
     'auth/wif-jwt-bearer',
   ],
   'an extension: tokens are bearers': ['auth/dpop', 'auth/dpop-nonce'],
-  'its server speaks the protocol of 2026-07-28 alone': ['auth/authorization-server-migration'],
 };
 
 async function signIns({ cacheDir }: ClientPlace): Promise<readonly Outcome[]> {

@@ -4,6 +4,7 @@
  */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import { timeoutSignal } from '../../src/platform/promises.js';
 import { answerText } from '../../src/records/message.js';
 import { gate, text } from '../support/provider-apis/reply.js';
 import { sceneTest, until } from '../support/scene.js';
@@ -30,7 +31,7 @@ sceneTest(
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ id: 'native', text: 'native', start: {} }),
-        signal: AbortSignal.timeout(BOUND_MS),
+        signal: timeoutSignal(BOUND_MS),
       });
       const answer = (await response.json()) as { text?: string; detail?: string };
       if (!response.ok) throw Object.assign(new Error(JSON.stringify(answer)), { status: response.status });

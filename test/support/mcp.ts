@@ -7,7 +7,7 @@ import { mcpConfigSchema, toServers, type McpServer } from '../../src/tools/mcp/
 import { createServerTools, type AcceptedTools, type ServerTools, type ServerToolsOptions } from '../../src/tools/mcp/server-tools.js';
 import type { Tool, ToolResult } from '../../src/tools/tool.js';
 import type { Collection, Place } from '../../src/stores/collections/collection.js';
-import { createPins } from '../../src/stores/collections/proposals.js';
+import { createPins } from '../../src/stores/collections/mcp-servers.js';
 import type { AgentKey, Pins } from '../../src/stores/store.js';
 import { toolContext } from '../tools/tool-context.js';
 import { timeoutSignal } from '../../src/platform/promises.js';

@@ -2,7 +2,7 @@
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
 import { isServerToolName, serverPrefix } from '../../tools/mcp/server-tool.js';
-import { SIGN_IN_TOOL } from '../../tools/mcp/sign-in/sign-in-tool.js';
+import { SIGN_IN_TOOL } from '../../tools/mcp/run-server-tool.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/tool.js';
 import type { Tool } from '../../tools/tool.js';
 import type { ConversationDependencies } from '../dependencies.js';

@@ -26,7 +26,7 @@ export const MCP_SIGN_IN: CommandRow = {
     ['<server>', 'its name in mcp.json'],
   ],
   options: [
-    ['--scope <scope>', "whose sign-in it is; the agent's own scope without it"],
+    ['--scope <scope>', 'whose sign-in it is; that of the agent without it'],
     ['--tenant <tenant>', 'the tenant of that scope'],
   ],
   run: signIn,
@@ -40,12 +40,13 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
     const how = 'set it, the same for workers and gateways, to what `openssl rand -hex 32` prints, and start them again';
     throw new CliError(`cannot sign in: PERDURA_SECRET is not set, and tokens are only kept sealed with a key of it; ${how}`, EXIT.usage);
   }
-  const [agents, user, stores, settings, ins, { beginSignIn, finishSignIn }] = await Promise.all([
+  const [agents, user, stores, settings, ins, { authFetchFor }, { beginSignIn, finishSignIn }] = await Promise.all([
     import('../../agents/load-agent.js'),
     import('../../extensions/user-config.js'),
     import('../../stores/open.js'),
     import('../../tools/mcp/server-config.js'),
     import('../../tools/mcp/sign-in/sign-ins.js'),
+    import('../../tools/mcp/sign-in/auth-fetch.js'),
     import('../../tools/mcp/sign-in/journey.js'),
   ]);
   const extensions = await user.loadUserConfig(config.cwd);
@@ -71,7 +72,7 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
     const journey = {
       url: server.url,
       kept: ins.openKept(server, who, { store: store.signIns, secrets: config.secrets.all }),
-      fetch: ins.authFetchFor(server, { fetchAllow: config.fetchAllow }),
+      fetch: authFetchFor(server, { fetchAllow: config.fetchAllow }),
       redirect,
       ...(clientId !== undefined && { client: { id: clientId, ...(clientSecret !== undefined && { secret: clientSecret }) } }),
       ...(scopes !== undefined && { scope: scopes.join(' ') }),

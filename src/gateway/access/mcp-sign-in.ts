@@ -1,5 +1,5 @@
 /**
- * Where a person goes who was asked to sign in at an MCP server, and comes back to. No token of the gateway opens these: the link is sealed,
+ * Where a person goes to sign in at an MCP server, and comes back to. No token of the gateway opens these: the link is sealed,
  * and so is what comes back.
  */
 import type { PerduraClient } from '../../client.js';
@@ -10,8 +10,8 @@ import type { Limiter } from './limits.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 
-/** Whose server it is, in words. */
-interface Visited {
+/** Whose server it is, in words for a page. */
+export interface SignInVisit {
   readonly server: string;
   readonly host: string;
   readonly owner: string;
@@ -20,8 +20,10 @@ interface Visited {
 
 /** Signing in at MCP servers by a browser: undefined for what was not made here, or has ended. What goes wrong is thrown in words. */
 export interface McpSignIn {
-  begin(ticket: string): Promise<(Visited & { readonly location: URL }) | undefined>;
-  finish(answer: URLSearchParams): Promise<Visited | undefined>;
+  /** `ticket`: of the link. `location`: where the person goes on to. */
+  begin(ticket: string): Promise<(SignInVisit & { readonly location: URL }) | undefined>;
+  /** What the browser has brought back. */
+  finish(answer: URLSearchParams): Promise<SignInVisit | undefined>;
   /** What authorization servers read of this client. */
   readonly document: object;
 }

@@ -19,7 +19,7 @@ const scope = scopeName.default('default').openapi({ description: 'whose memory'
 const forgotten = z.strictObject({ text: visibleText(2_000) });
 const [day = ''] = z.regexes.date.source.split('$');
 const TIME = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?`;
-/** What `questionShape` takes, said so that a document can say it. */
+/** What `questionShape` takes, in a form that the document can have. */
 const moment = z
   .string()
   .regex(new RegExp(`${day}(?:[T ]${TIME})?$`), 'expected an ISO date or time, such as 2026-02-27 or 2026-02-27T14:30Z');

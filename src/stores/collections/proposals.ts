@@ -1,10 +1,10 @@
-/** What people decide: on lines that wait and on what stays forgotten, beside MEMORY.md; on the tools of an agent's MCP servers. */
+/** What people decide on lines that wait and on what stays forgotten, beside MEMORY.md. */
 import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
 import { lineSchema } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection } from './collection.js';
 import type { Documents } from '../memory-ports.js';
-import type { AgentKey, Pins, ScopeKey, ToolPin } from '../store.js';
+import type { ScopeKey } from '../store.js';
 
 interface StoredProposal extends Proposal {
   readonly batch: string;
@@ -98,56 +98,4 @@ function proposalNumber({ id }: Pick<Proposal, 'id'>): number {
 
 function byTime(a: Tombstone, b: Tombstone): number {
   return a.ts - b.ts || (a.id < b.id ? -1 : 1);
-}
-
-// The tools of each agent's MCP servers that were accepted, and those that wait for it.
-
-/** `server`: not a tool, but that the server was accepted, with whatever tools. */
-type PinRow = ToolPin & { readonly is?: 'server' | 'waiting' | undefined };
-
-/** A unique name of one tool of one server, for names of any characters. */
-const nameTool = ({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string => JSON.stringify([server, tool]);
-const nameRow = ({ server, tool, is }: PinRow): string => JSON.stringify(is === undefined ? [server, tool] : [server, tool, is]);
-const ROWS = recordCodec<PinRow>(
-  z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string(), is: z.enum(['server', 'waiting']).optional() }),
-  nameRow,
-);
-
-export function createPins(open: OpenCollection): Pins {
-  const collect = (key: AgentKey) => open({ name: 'pins', key }, ROWS);
-  return {
-    async list(key) {
-      const rows = (await collect(key).read(`read the pins of agent ${key.agent}`, 'refuse')).items;
-      const toolsThat = (is: PinRow['is']): ToolPin[] =>
-        rows.filter((row) => row.is === is).map(({ server, tool, hash, text }) => ({ server, tool, hash, text }));
-      const servers = new Set(rows.filter(({ is }) => is !== 'waiting').map(({ server }) => server));
-      return { accepted: toolsThat(undefined), waiting: toolsThat('waiting'), servers: [...servers] };
-    },
-
-    // All rows are looked at, and two that come first write the same row of the server, so that only one of them is.
-    async acceptServer(key, server, pins) {
-      const first = new Map(pins.toReversed().map((pin) => [nameTool(pin), pin]));
-      await collect(key).change(`accept the MCP server ${server} of agent ${key.agent}`, (before) => {
-        if (before.some((row) => row.server === server && row.is !== 'waiting')) return undefined;
-        const others = before.filter((row) => row.server !== server);
-        return [...others, { server, tool: '', hash: '', text: '', is: 'server' }, ...first.values()];
-      });
-    },
-
-    async accept(key, pins) {
-      if (pins.length === 0) return;
-      const accepted = new Set(pins.map(nameTool));
-      await collect(key).change(`accept ${pins.length} tools of agent ${key.agent}`, (before) => [
-        ...before.filter((row) => row.is === 'server' || !accepted.has(nameTool(row))),
-        ...pins,
-      ]);
-    },
-
-    async wait(key, server, pins) {
-      await collect(key).change(`note what waits of the MCP server ${server} of agent ${key.agent}`, (before) => [
-        ...before.filter((row) => row.server !== server || row.is !== 'waiting'),
-        ...pins.map((pin): PinRow => ({ ...pin, is: 'waiting' })),
-      ]);
-    },
-  };
 }

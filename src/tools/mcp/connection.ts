@@ -104,7 +104,7 @@ const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
 const anything = z.looseObject({});
 
 /**
- * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. A server is asked first whether it is a modern
+ * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. The first question is whether it is a modern
  * one, and greeted as an older one where it is not. One that takes the question amiss, or is slow to answer, is tried again otherwise.
  */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
@@ -172,11 +172,11 @@ type Mode = 'auto' | 'legacy' | { readonly pin: string };
  * A server that ended at the first question, or did not answer it in time, may be an older one. If it then refuses to be greeted as one, it
  * was slow.
  */
-function otherMode(mode: Mode, error: unknown, { asked, wasSilent }: LooseTransport): Mode | undefined {
+function otherMode(mode: Mode, error: unknown, { lastMethod, wasSilent }: LooseTransport): Mode | undefined {
   const { name, code, status } = errorFields(error);
-  if (mode === 'auto' && asked() === 'server/discover') return code === NO_PROBE || code === TIMED_OUT ? 'legacy' : undefined;
+  if (mode === 'auto' && lastMethod() === 'server/discover') return code === NO_PROBE || code === TIMED_OUT ? 'legacy' : undefined;
   const isRefused = name === 'ProtocolError' || (mode === 'legacy' && status === 400);
-  return isRefused && asked() === 'initialize' && wasSilent() ? { pin: FIRST_MODERN } : undefined;
+  return isRefused && lastMethod() === 'initialize' && wasSilent() ? { pin: FIRST_MODERN } : undefined;
 }
 
 const NO_PROBE = 'ERA_NEGOTIATION_FAILED';
@@ -250,8 +250,8 @@ function createRequests(client: Client, { timeoutMs, onToolsChanged, isModern }:
         // What it wants in headers has changed.
         if (code === HEADERS_DIFFER) onToolsChanged();
         if (code !== 'CAPABILITY_NOT_SUPPORTED') throw error;
-        const asked = isRecord(data) ? String(data['method']) : 'input';
-        throw new Error(`it asks for ${asked}, which it cannot get here`, { cause: error });
+        const input = isRecord(data) ? String(data['method']) : 'input';
+        throw new Error(`it asks for ${input}, which it cannot get here`, { cause: error });
       }
     },
 
@@ -310,8 +310,8 @@ function describeError(error: unknown): string {
   // The library's first question is no concern of people's: what went wrong with it is.
   const { code, data } = errorFields(error);
   if (code === NO_PROBE && cause instanceof Error) return describeError(cause);
-  const said = isRecord(data) && typeof data['text'] === 'string' ? data['text'].slice(0, 500) : '';
-  if (said !== '' && !message.includes(said)) return `${message}: ${said}`;
+  const detail = isRecord(data) && typeof data['text'] === 'string' ? data['text'].slice(0, 500) : '';
+  if (detail !== '' && !message.includes(detail)) return `${message}: ${detail}`;
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }
 

@@ -168,7 +168,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
       opening = undefined;
       const needed = findSignInNeeded(error);
       if (needed !== undefined) {
-        // It is there, and is asked again once a person has signed in.
+        // It is there, and is tried again once a person has signed in.
         failed(needed, 0);
         throw needed;
       }

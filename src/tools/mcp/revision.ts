@@ -6,7 +6,7 @@ export const FIRST_MODERN = '2026-07-28';
 
 export interface LooseTransport extends Transport {
   /** The method that was sent last. */
-  readonly asked: () => string | undefined;
+  readonly lastMethod: () => string | undefined;
   /** Nothing was answered yet when the server was greeted as an older one. */
   readonly wasSilent: () => boolean;
 }
@@ -19,9 +19,9 @@ export function createLooseTransport(inner: Transport): LooseTransport {
   let isModern = false;
   let isAnswered = false;
   let wasSilent = false;
-  let asked: string | undefined;
+  let lastMethod: string | undefined;
   const outer: LooseTransport = {
-    asked: () => asked,
+    lastMethod: () => lastMethod,
     wasSilent: () => wasSilent,
     start: () => {
       inner.onmessage = (message, extra) => {
@@ -33,8 +33,8 @@ export function createLooseTransport(inner: Transport): LooseTransport {
       return inner.start();
     },
     send: (message, how) => {
-      if ('method' in message) asked = message.method;
-      if (asked === 'initialize') wasSilent = !isAnswered;
+      if ('method' in message) lastMethod = message.method;
+      if (lastMethod === 'initialize') wasSilent = !isAnswered;
       return inner.send(message, how);
     },
     close: () => inner.close(),
@@ -53,13 +53,13 @@ export function createLooseTransport(inner: Transport): LooseTransport {
 
 const WHOLE = 'perdura/answer';
 
-/** What its schemas want of any answer that is asked for here. */
+/** What its schemas want of any answer. */
 const EMPTY = {
   ...{ resultType: 'complete', content: [], tools: [], prompts: [], resources: [], resourceTemplates: [], contents: [], messages: [] },
   ...{ supportedVersions: [FIRST_MODERN], capabilities: {}, ttlMs: 0, cacheScope: 'private' },
 } as const;
 
-/** Answers to the library's own questions have an id that is a text; what asks for more is the library's business too. */
+/** Answers to the library's questions have an id that is a text; what asks for more is the library's business too. */
 function setAside(message: JSONRPCMessage): JSONRPCMessage {
   if (!('result' in message) || typeof message.id !== 'number') return message;
   const { resultType = 'complete' } = message.result;
@@ -85,7 +85,7 @@ const DATA = new Set(['default', 'const', 'enum', 'example', 'examples']);
 export function headerFault(schema: unknown): string | undefined {
   const names = new Set<string>();
   const visit = (value: unknown, isReached: boolean, isArgument: boolean): string | undefined => {
-    if (Array.isArray(value)) return firstOf(value, (inner) => visit(inner, false, false));
+    if (Array.isArray(value)) return findFirst(value, (inner) => visit(inner, false, false));
     if (!isRecord(value)) return undefined;
     const { [MARK]: name, type } = value;
     if (name !== undefined) {
@@ -96,17 +96,17 @@ export function headerFault(schema: unknown): string | undefined {
       if (names.has(name.toLowerCase())) return `its input schema names one header twice in ${MARK}`;
       names.add(name.toLowerCase());
     }
-    return firstOf(Object.entries(value), ([key, inner]) => {
+    return findFirst(Object.entries(value), ([key, inner]) => {
       if (DATA.has(key)) return undefined;
       // Names of arguments are no words of a schema.
-      if (key === 'properties' && isRecord(inner)) return firstOf(Object.values(inner), (one) => visit(one, isReached, true));
+      if (key === 'properties' && isRecord(inner)) return findFirst(Object.values(inner), (one) => visit(one, isReached, true));
       return visit(inner, false, false);
     });
   };
   return visit(schema, true, false);
 }
 
-function firstOf<T>(values: readonly T[], look: (value: T) => string | undefined): string | undefined {
+function findFirst<T>(values: readonly T[], look: (value: T) => string | undefined): string | undefined {
   for (const value of values) {
     const found = look(value);
     if (found !== undefined) return found;

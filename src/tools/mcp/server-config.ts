@@ -35,7 +35,7 @@ const oauth = z.object({
   /** A client that a person has registered with the authorization server; it registers itself where this is absent. */
   clientId: z.string().min(1).max(2_048).optional(),
   clientSecret: z.string().min(1).max(32_768).optional(),
-  /** Asked for where the server does not say what it wants. */
+  /** Requested where the server does not say what it wants. */
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/))
     .max(100)

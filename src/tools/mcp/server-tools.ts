@@ -16,10 +16,9 @@ import {
   type ServerTool,
 } from './server-tool.js';
 import { resourceTools } from './resource-tools.js';
-import { describeWaiting, toTool } from './run-server-tool.js';
+import { describeWaiting, signInTool, toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
 import type { SignIns } from './sign-in/sign-ins.js';
-import { signInTool } from './sign-in/sign-in-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export interface AgentServers extends AgentKey {

@@ -25,7 +25,7 @@ const signIn: McpSignIn = {
 };
 const app = createGateway({ client, authenticate: oneToken('a token that is long enough to be one'), page: false, mcpSignIn: signIn });
 const get = async (path: string) => {
-  const response = await app.request(path, { headers: { host: "localhost" } });
+  const response = await app.request(path, { headers: { host: 'localhost' } });
   return { status: response.status, text: await response.text(), headers: response.headers };
 };
 

@@ -224,7 +224,10 @@ test('a call that is approved before anybody has signed in ends in words that sa
   const worker = aWorker();
   await offer(worker);
   const ended = await run(named(await offer(worker), 'mcp_sign_in'), { server: 'guarded' });
-  expect(ended).toEqual({ ok: false, error: expect.stringContaining('No person has signed in yet: a person has to sign in at 127.0.0.1:') });
+  expect(ended).toEqual({
+    ok: false,
+    error: expect.stringContaining('No person has signed in yet: a person has to sign in at 127.0.0.1:'),
+  });
 });
 
 test('a token that has expired in mid-turn is renewed, and the call is repeated once', async () => {

@@ -2258,8 +2258,8 @@ export interface components {
         };
         /** @description `costUsd` is null where the price of the model is not known */
         Usage: {
-            cacheWriteTokens?: number;
             cachedTokens: number;
+            cacheWriteTokens?: number;
             costUsd: number | null;
             inputTokens: number;
             outputTokens: number;

@@ -1,10 +1,19 @@
 /**
  * How the addresses are reached that a server's metadata names: a hostile server could name any. They are on the public internet, or where
- * the server itself is (its own origin; this machine, where it runs on this machine), or where PERDURA_FETCH_ALLOW allows it.
+ * the server itself is (its origin; this machine, where it runs on this machine), or where PERDURA_FETCH_ALLOW allows it.
  */
 import { isIP } from 'node:net';
 import { fetch as fetchByUndici } from 'undici';
-import { agentFor, checkedUrl, FetchRefused, hostAndPort, refusalIn, type FetchGuard } from '../../builtin/web/guarded-fetch.js';
+import {
+  agentFor,
+  checkedUrl,
+  FetchRefused,
+  hostAndPort,
+  refusalIn,
+  systemLookup,
+  type FetchGuard,
+} from '../../builtin/web/guarded-fetch.js';
+import { timeoutSignal } from '../../../platform/promises.js';
 
 /** As the library asks. */
 export type AuthFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -12,8 +21,18 @@ export type AuthFetch = (url: string | URL, init?: RequestInit) => Promise<Respo
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 64 * 1024;
 
+export function authFetchFor(
+  { url }: { readonly url: string },
+  {
+    fetchAllow = [],
+    lookup = systemLookup,
+  }: { readonly fetchAllow?: readonly string[] | undefined; readonly lookup?: FetchGuard['lookup'] },
+): AuthFetch {
+  return createAuthFetch(new URL(url), { allow: fetchAllow, lookup });
+}
+
 /** No redirect is followed: the library follows those that stay at their origin. */
-export function createAuthFetch(server: URL, { allow, lookup }: FetchGuard): AuthFetch {
+function createAuthFetch(server: URL, { allow, lookup }: FetchGuard): AuthFetch {
   return async (given, init = {}) => {
     const url = checkedUrl(String(given));
     const isNear = url.origin === server.origin || (isLoopback(server) && isLoopback(url));
@@ -21,7 +40,7 @@ export function createAuthFetch(server: URL, { allow, lookup }: FetchGuard): Aut
     try {
       const { method = 'GET', body } = init;
       const headers = Object.fromEntries(new Headers(init.headers));
-      const signal = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(init.signal ? [init.signal] : [])]);
+      const signal = AbortSignal.any([timeoutSignal(TIMEOUT_MS), ...(init.signal ? [init.signal] : [])]);
       const response = await fetchByUndici(url, {
         ...{ dispatcher: agent, redirect: 'manual', method, headers, signal },
         ...(body !== undefined && body !== null && { body: body instanceof URLSearchParams ? body.toString() : (body as string) }),
@@ -49,7 +68,7 @@ async function readBounded(url: URL, body: AsyncIterable<Uint8Array> | null): Pr
   return Buffer.concat(parts).toString('utf8');
 }
 
-export function isLoopback({ hostname }: URL): boolean {
+function isLoopback({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[(.+)\]$/, '$1');
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

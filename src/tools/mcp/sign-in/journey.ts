@@ -5,13 +5,21 @@
  *   (test: test/tools/mcp/sign-in.slow.test.ts)
  */
 import { randomBytes } from 'node:crypto';
+import type * as Library from '@modelcontextprotocol/client' with { 'resolution-mode': 'import' };
 import type { OAuthClientProvider, OAuthDiscoveryState, StoredOAuthClientInformation } from '@modelcontextprotocol/client' with {
   'resolution-mode': 'import',
 };
-import { loadAuth, type AuthLibrary } from './library.js';
 import type { AuthFetch } from './auth-fetch.js';
 import type { KeptSignIn, PendingSignIn } from './sign-in-record.js';
 import { errorMessage } from '../../../platform/errors.js';
+import { loadOptional, MCP_PACKAGE } from '../../../platform/optional-package.js';
+
+export type AuthLibrary = typeof Library;
+
+/** When a server wants a person to sign in, which most do not. */
+export function loadAuth(): Promise<AuthLibrary> {
+  return loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/client'));
+}
 
 export interface JourneyOptions {
   /** Of the server, expanded. */
@@ -134,7 +142,7 @@ export async function finishSignIn(
   await kept.change(({ renewing: _renewing, ...record }) => ({
     ...record,
     ...(scope && { requested: scope }),
-    // Without a word of them they are those that were asked for (RFC 6749, 5.1).
+    // Without a word of them they are those that were requested (RFC 6749, 5.1).
     token: { tokens: { ...(scope && { scope }), ...given }, client, discovery },
   }));
 }

@@ -4,15 +4,14 @@
  *
  * @rule mcp/renewed-once: Of several workers one renews a token, and the others take what it has stored: a refresh token that is good once
  *   is sent once. (test: test/tools/mcp/sign-in.slow.test.ts)
- * @rule mcp/asked-scopes-end: A scope that a person was asked for already is not asked for again: a server that refuses in spite of it is
+ * @rule mcp/requested-scopes-end: A scope that a person has granted is not requested again: a server that refuses in spite of it is
  *   told to the model. (test: test/tools/mcp/sign-in.slow.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadAuth, type AuthLibrary } from './library.js';
 import type { AuthFetch } from './auth-fetch.js';
 import type { KeptSignIn, SignInRecord, Token } from './sign-in-record.js';
-import { inWords } from './journey.js';
+import { inWords, loadAuth, type AuthLibrary } from './journey.js';
 
 export interface SignInSession {
   /** `fetch` for the server, with the token on it. Throws `SignInNeeded` where a person has to sign in. */
@@ -23,7 +22,7 @@ export interface SignInSession {
   look(): Promise<void>;
   /** Who has to sign in where, for people and models. */
   readonly words: string;
-  /** For the person who is asked; `conversation` goes on by itself afterwards. */
+  /** For the person; `conversation` goes on by itself afterwards. */
   ask(conversation: string | undefined): string;
 }
 
@@ -115,7 +114,7 @@ export function createSignInSession({ url, words, ask, kept, fetch: authFetch, l
       };
       const record = await read();
       let used = record.token?.tokens.access_token;
-      // Known to want one: it is not asked again and again.
+      // Known to want one: it is not tried again and again.
       if (used === undefined && record.challenge !== undefined) return refuse(undefined);
       let response = await send(used);
       if (response.status !== 401 && response.status !== 403) return response;

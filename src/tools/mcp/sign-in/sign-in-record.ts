@@ -23,10 +23,10 @@ const discovery = z.looseObject({
   resourceMetadata: z.looseObject({ resource: z.string().optional() }).optional(),
 });
 const record = z.object({
-  /** What the server has asked for last: scopes, and where its metadata is. */
+  /** What the server wanted last: scopes, and where its metadata is. */
   challenge: z.object({ scope: z.string().optional(), metadata: z.string().optional() }).optional(),
   token: z.object({ tokens, client, discovery }).optional(),
-  /** The scopes that were asked for at the last sign-in: what is refused beyond them is not asked for again. */
+  /** The scopes that were requested at the last sign-in: what is refused beyond them is not requested again. */
   requested: z.string().optional(),
   /** A registration, for those sign-ins that come back to the same address. */
   client: z.object({ information: client, redirect: z.string() }).optional(),

@@ -2,9 +2,9 @@
 import { scopeParts } from '../../../records/identity.js';
 import { createSeal } from '../../../platform/seal.js';
 import type { SignIns as SignInStore } from '../../../stores/store.js';
-import { systemLookup, type FetchGuard } from '../../builtin/web/guarded-fetch.js';
+import type { FetchGuard } from '../../builtin/web/guarded-fetch.js';
 import type { McpServer } from '../server-config.js';
-import { createAuthFetch, type AuthFetch } from './auth-fetch.js';
+import { authFetchFor } from './auth-fetch.js';
 import { openKeptSignIn, type KeptSignIn, type SignInSecrets } from './sign-in-record.js';
 import { createSignInSession, type SignInSession } from './session.js';
 
@@ -18,7 +18,7 @@ export interface SignInOptions {
   readonly lookup?: FetchGuard['lookup'];
 }
 
-/** Whose sign-in it is, and for which agent it is asked. */
+/** Whose sign-in it is, and for which agent. */
 export interface SignInFor {
   readonly namespace: string;
   readonly agent: string;
@@ -78,7 +78,7 @@ export function createSignIns(options: SignInOptions): SignIns {
   };
 }
 
-/** A header with a key is the person's own way in. */
+/** A header with a key is the person's way in. */
 export function maySignIn(server: McpServer): server is HttpServer {
   return server.type === 'http' && !Object.keys(server.headers).some((name) => name.toLowerCase() === 'authorization');
 }
@@ -89,13 +89,6 @@ export function openKept(
   { store, secrets }: { store: SignInStore; secrets: SignInSecrets },
 ): KeptSignIn {
   return openKeptSignIn(store, secrets, { namespace: who.namespace, owner: ownerFor(server, who) }, server.url);
-}
-
-export function authFetchFor(
-  { url }: HttpServer,
-  { fetchAllow = [], lookup = systemLookup }: Pick<SignInOptions, 'fetchAllow' | 'lookup'>,
-): AuthFetch {
-  return createAuthFetch(new URL(url), { allow: fetchAllow, lookup });
 }
 
 /** No scope is named as a tenant with a full stop is. */
@@ -116,7 +109,7 @@ function describeCommand({ agent, scope }: SignInFor, server: string): string {
   return ['perdura mcp sign-in', agent, named, ...more].join(' ');
 }
 
-/** Short, since it stands in what a person is asked. */
+/** Short, since it stands in the words of an approval. */
 function closeTicket(secrets: SignInSecrets, { namespace, agent, scope, server, conversation }: Ticket): string {
   return createSeal(secrets, 'mcp-sign-in').close({ t: [namespace, agent, scope, server, conversation] }, TICKET_SECONDS);
 }

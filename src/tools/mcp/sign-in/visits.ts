@@ -1,7 +1,7 @@
-/** Signing in by a browser that comes to the gateway: from the link that a person was asked by, and back from the authorization server. */
+/** Signing in by a browser that comes to the gateway: from the link of an approval, and back from the authorization server. */
+import { authFetchFor } from './auth-fetch.js';
 import { clientMetadata, beginSignIn, finishSignIn, PENDING_SECONDS } from './journey.js';
 import {
-  authFetchFor,
   closeState,
   describeOwner,
   maySignIn,
