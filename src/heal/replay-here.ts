@@ -7,6 +7,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { Run } from '../conversation/replay/past.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
+import { orUndefinedAfter } from '../platform/promises.js';
 import type { History } from './fetch-runs.js';
 
 /**
@@ -42,11 +43,18 @@ export interface Replayed {
   readonly problems: readonly string[];
 }
 
+/** Code of an application may loop: then the next replay does not wait for ever. */
+const MAX_WAIT_MS = 60_000;
 let latest: Promise<unknown> = Promise.resolve();
 
 /** One at a time in a process: after the last one the SDK takes its runtime down, also from under one that has just begun. */
-export function replayHere(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
-  const replayed = latest.then(() => replayAlone(code, workflowId, histories));
+export function replayHere(
+  code: WorkflowCode,
+  workflowId: string,
+  histories: readonly History[],
+  maxWaitMs = MAX_WAIT_MS,
+): Promise<Replayed> {
+  const replayed = orUndefinedAfter(maxWaitMs, latest).then(() => replayAlone(code, workflowId, histories));
   latest = replayed.catch(() => undefined);
   return replayed;
 }
