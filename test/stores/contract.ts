@@ -1,6 +1,15 @@
 /** What every store must do: the ports' contract (store.ts), as facts. */
+import { randomUUID } from 'node:crypto';
 import type { JsonValue } from '../../src/records/message.js';
-import { StoreUnavailable, type AgentKey, type ScopeKey, type Store, type ToolPin, type FactRecord } from '../../src/stores/store.js';
+import {
+  StoreUnavailable,
+  type AgentKey,
+  type ScopeKey,
+  type Store,
+  type ToolPin,
+  type FactRecord,
+  type SignInOwner,
+} from '../../src/stores/store.js';
 import {
   aConversation,
   anAgent,
@@ -964,6 +973,33 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
           ['a: one', 'b: one'],
           ['a: other', 'c: other'],
         ]).toContainEqual(await accepted(store, key));
+      });
+    });
+
+    describe('sign-ins', () => {
+      const changed = (from: Store, of: SignInOwner, id: string, decide: (sealed: string | undefined) => string | undefined) =>
+        from.signIns.change(of, id, decide);
+      const anOwner = (owner = 'ada'): SignInOwner => ({ namespace: anAgent().namespace, owner: `${owner}-${randomUUID()}` });
+
+      test('what is kept for one server of one owner is there for every process, until it is taken away', async () => {
+        const of = anOwner();
+        expect(await store.signIns.read(of, 'a')).toBeUndefined();
+        await changed(store, of, 'a', (before) => `${before} one`);
+        await changed(store, of, 'b', () => 'other');
+        await changed(open(), of, 'a', () => undefined);
+        expect([await open().signIns.read(of, 'a'), await open().signIns.read(of, 'b')]).toEqual(['undefined one', 'other']);
+        expect(await store.signIns.read(anOwner(), 'a')).toBeUndefined();
+        await changed(open(), of, 'a', () => '');
+        expect([await store.signIns.read(of, 'a'), await store.signIns.read(of, 'b')]).toEqual([undefined, 'other']);
+      });
+
+      test('each of many that change one at once sees what the one before has written', async () => {
+        const of = anOwner('acme.🦑 \n"/');
+        const stores = [store, open()];
+        const names = Array.from({ length: 12 }, (_, at) => `n${at}`);
+        await Promise.all(names.map((name, at) => changed(stores[at % 2] ?? store, of, '__proto__', (before = '') => `${before}${name},`)));
+        const kept = (await open().signIns.read(of, '__proto__')) ?? '';
+        expect(kept.split(',').slice(0, -1).toSorted()).toEqual(names.toSorted());
       });
     });
 
