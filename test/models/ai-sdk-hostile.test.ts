@@ -25,7 +25,7 @@ const said = (text: string, id = '0') => [
   { type: 'text-end', id },
 ];
 const END = finish('stop', 'end_turn');
-const counted = { inputTokens: 100, cachedTokens: 70, outputTokens: 5, cacheWriteTokens: 20 };
+const counted = { inputTokens: 100, cachedTokens: 70, outputTokens: 5, cacheWriteTokens: 20, reasoningTokens: 2 };
 
 interface Seen {
   options: Record<string, unknown>;

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type ConnectionLike } from '@temporalio/client';
 import type { ActivityDependencies } from '../../src/activities/dependencies.js';
-import { assemble } from '../../src/assemble.js';
+import { assemble, type Assembly } from '../../src/assemble.js';
 import { openConnection } from '../../src/client/temporal/connection.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
@@ -75,6 +75,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly webhooks?: { readonly endpoints: readonly WebhookEndpoint[] } & WebhookOptions;
   /** Signs what runs hand over. */
   readonly installation?: Secrets;
+  /** How people sign in at MCP servers. */
+  readonly signIn?: Assembly['signIn'];
 }
 
 export interface World {
@@ -145,6 +147,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         }),
         defaultModel: 'anthropic/claude-test',
         ...(options.secrets && { secrets: createKnownSecrets(options.secrets) }),
+        ...(options.signIn && { signIn: options.signIn }),
       },
       {
         ...(now && { now }),

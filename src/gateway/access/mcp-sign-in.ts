@@ -31,7 +31,7 @@ export interface McpSignIn {
 export const MCP_SIGN_IN_PATHS = ['/oauth/mcp/begin', '/oauth/mcp/callback', '/oauth/mcp/client.json'] as const;
 const [BEGIN, CALLBACK, CLIENT] = MCP_SIGN_IN_PATHS;
 
-/** As a model calls it (tools/mcp/sign-in/sign-in-tool.ts). */
+/** As a model calls it (tools/mcp/run-server-tool.ts). */
 const TOOL = 'mcp_sign_in';
 
 interface McpSignInOptions {
@@ -46,13 +46,13 @@ export function addMcpSignInRoutes(app: GatewayApp, { signIn, client, wrong, log
     await wrong.take(toNetwork(context.get('seen').address));
     return answer(context, 400, 'Not signed in', [message]);
   };
-  const inWords = async <T>(work: Promise<T>): Promise<T> =>
+  const orExplain = async <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => {
       throw new GatewayError({ status: 503, type: 'sign-in-failed', message: errorMessage(error) });
     });
 
   app.get(BEGIN, async (context) => {
-    const begun = await inWords(signIn.begin(context.req.query('for') ?? ''));
+    const begun = await orExplain(signIn.begin(context.req.query('for') ?? ''));
     if (begun === undefined) return refuse(context, 'This link was not made here, or is too old: ask for a new one where it was shown.');
     const { server, host, owner, location } = begun;
     const where = `The MCP server ${server} (${host}) asks you to sign in at ${location.host}, for ${owner}.`;
@@ -60,7 +60,7 @@ export function addMcpSignInRoutes(app: GatewayApp, { signIn, client, wrong, log
   });
 
   app.get(CALLBACK, async (context) => {
-    const visited = await inWords(signIn.finish(new URL(context.req.url).searchParams));
+    const visited = await orExplain(signIn.finish(new URL(context.req.url).searchParams));
     if (visited === undefined)
       return refuse(context, 'No sign-in has begun that this belongs to, or ten minutes have passed: begin again.');
     const { server, host, owner, conversation } = visited;

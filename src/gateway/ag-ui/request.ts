@@ -38,7 +38,7 @@ const tool = z.looseObject({
 });
 
 const context = z.looseObject({ description: z.string(), value: z.string() });
-const settings = z.object({ ...start.pick({ agent: true, scope: true, title: true, model: true }).shape, ...choices });
+const settings = z.strictObject({ ...start.pick({ agent: true, scope: true, title: true, model: true }).shape, ...choices });
 
 export const runRequest = z.looseObject({
   threadId: id,

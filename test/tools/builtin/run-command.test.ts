@@ -191,7 +191,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
     ['in the background', (s: string) => `sleep ${s} & echo done`],
     ['in a session of its own, holding the output open', (s: string) => `setsid sleep ${s} & sleep 0.2; echo done`],
     ['in a session of its own, without any tie', (s: string) => `setsid -f sleep ${s} < /dev/null > /dev/null 2>&1; echo done`],
-    ['without its environment, holding the output open', (s: string) => `env -i setsid -f sleep ${s}; echo done`],
+    ['without its environment, holding the output open', (s: string) => `env -i setsid -f sleep ${s}; sleep 0.2; echo done`],
     [
       'without environment and output, seen while its parent lived',
       (s: string) => `bash -c 'env -i setsid sleep ${s} > /dev/null 2>&1 & sleep 0.8'; echo done`,

@@ -214,6 +214,7 @@ interface Family {
 /** A process is known by its number and the time it began, since numbers come again (command/no-process-left). */
 function createFamily(child: ChildProcess, mark: string): Family {
   const known = new Map<number, string>();
+  // None where it has ended by now: then what only holds its output is not found, unless a namespace ends it.
   const outputs = child.pid === undefined ? new Set<string>() : listOutputs(child.pid);
 
   const look = (slowly: boolean): Process[] => {

@@ -91,7 +91,7 @@ export async function beginSignIn(
       ...(challenge?.metadata !== undefined && { resourceMetadataUrl: new URL(challenge.metadata) }),
     })
     .catch((error: unknown) => {
-      throw new Error(`cannot sign in at ${new URL(url).host}: ${inWords(library, error)}`);
+      throw new Error(`cannot sign in at ${new URL(url).host}: ${describeFailure(library, error)}`);
     });
   if (location === undefined || verifier === undefined || discovery === undefined || information === undefined)
     throw new Error(`cannot sign in at ${new URL(url).host}: its authorization server does not say where`);
@@ -137,7 +137,7 @@ export async function finishSignIn(
       fetchFn: fetch,
     })
     .catch((error: unknown) => {
-      throw new Error(`${host} gave no token: ${inWords(library, error)}`);
+      throw new Error(`${host} gave no token: ${describeFailure(library, error)}`);
     });
   await kept.change(({ renewing: _renewing, ...record }) => ({
     ...record,
@@ -148,7 +148,7 @@ export async function finishSignIn(
 }
 
 /** What a server says of its refusal is not shown: it could hold anything. */
-export function inWords({ OAuthError }: AuthLibrary, error: unknown): string {
+export function describeFailure({ OAuthError }: AuthLibrary, error: unknown): string {
   return error instanceof OAuthError ? plainCode(error.code) : errorMessage(error).slice(0, 300);
 }
 

@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuthFetch } from './auth-fetch.js';
 import type { KeptSignIn, SignInRecord, Token } from './sign-in-record.js';
-import { inWords, loadAuth, type AuthLibrary } from './journey.js';
+import { describeFailure, loadAuth, type AuthLibrary } from './journey.js';
 
 export interface SignInSession {
   /** `fetch` for the server, with the token on it. Throws `SignInNeeded` where a person has to sign in. */
@@ -190,7 +190,7 @@ async function renewOurs({ library, kept, used, authFetch }: Renewing, token: To
     }
     await end(() => ({})).catch(() => undefined);
     // The library's words may hold what a token server has answered.
-    throw new Error(`its token could not be renewed at ${new URL(discovery.authorizationServerUrl).host}: ${inWords(library, error)}`);
+    throw new Error(`its token could not be renewed at ${new URL(discovery.authorizationServerUrl).host}: ${describeFailure(library, error)}`);
   }
 }
 
