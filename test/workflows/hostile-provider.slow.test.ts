@@ -1,9 +1,9 @@
-/** A thousand random providers (support/hostile-runs.ts), five thousand with PERDURA_LONG=1. `FIRST_SEED` begins elsewhere. */
+/** Five hundred random providers (support/hostile-runs.ts), five thousand with PERDURA_LONG=1. `FIRST_SEED` begins elsewhere. */
 import { startHostileRuns } from '../support/hostile-runs.js';
 import { LONG } from '../support/scene.js';
 
-const EACH = 500;
-const RUNS = (LONG ? 10 : 2) * EACH;
+const RUNS = LONG ? 5_000 : 500;
+const EACH = RUNS / 10;
 const FIRST = Number(process.env['FIRST_SEED'] ?? 1);
 
 test.each(Array.from({ length: RUNS / EACH }, (_, at) => FIRST + at * EACH))(
