@@ -190,7 +190,9 @@ async function renewOurs({ library, kept, used, authFetch }: Renewing, token: To
     }
     await end(() => ({})).catch(() => undefined);
     // The library's words may hold what a token server has answered.
-    throw new Error(`its token could not be renewed at ${new URL(discovery.authorizationServerUrl).host}: ${describeFailure(library, error)}`);
+    throw new Error(
+      `its token could not be renewed at ${new URL(discovery.authorizationServerUrl).host}: ${describeFailure(library, error)}`,
+    );
   }
 }
 
