@@ -84,7 +84,7 @@ export const ARROWS: readonly Row[] = [
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',
-    may: ['records/', 'conversation/', 'platform/errors.ts', 'stores/store.ts', 'memory/'],
+    may: ['records/', 'conversation/', 'platform/errors.ts', 'platform/promises.ts', 'stores/store.ts', 'memory/'],
     never: ['ioredis'],
   },
   {
