@@ -4,8 +4,8 @@
  *
  * @rule mcp/renewed-once: Of several workers one renews a token, and the others take what it has stored: a refresh token that is good once
  *   is sent once. (test: test/tools/mcp/sign-in.slow.test.ts)
- * @rule mcp/requested-scopes-end: A scope that a person has granted is not requested again: a server that refuses in spite of it is
- *   told to the model. (test: test/tools/mcp/sign-in.slow.test.ts)
+ * @rule mcp/requested-scopes-end: A scope that one sign-in has requested is requested by no further one: that a server refuses in spite of
+ *   it is told to the model. (test: test/tools/mcp/sign-in.slow.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -109,7 +109,7 @@ function describeCommand({ agent, scope }: SignInFor, server: string): string {
   return ['perdura mcp sign-in', agent, named, ...more].join(' ');
 }
 
-/** Short, since it stands in the words of an approval. */
+/** Short: a person reads it in an approval. */
 function closeTicket(secrets: SignInSecrets, { namespace, agent, scope, server, conversation }: Ticket): string {
   return createSeal(secrets, 'mcp-sign-in').close({ t: [namespace, agent, scope, server, conversation] }, TICKET_SECONDS);
 }
