@@ -112,8 +112,11 @@ export interface ExamineContext {
 
 /** What a tool reports of one call before the call is allowed. */
 export interface Examined {
-  /** A person is to allow it, unless a rule of the agent does; with `overRules` also then. `why` is for the person. */
-  readonly asks?: { readonly why: string; readonly overRules?: boolean };
+  /**
+   * A person is to allow it, unless a rule of the agent does; with `overRules` also then. `why` is for the person; with `isPrivate` it holds
+   * what no log may have.
+   */
+  readonly asks?: { readonly why: string; readonly overRules?: boolean; readonly isPrivate?: boolean };
   /** By argument: where a path really leads, relative to the workspace. Rules look at it too. */
   readonly real?: Readonly<Record<string, string>>;
 }

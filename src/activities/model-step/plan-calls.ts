@@ -7,7 +7,6 @@ import type { AssistantBlock } from '../../records/message.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callFingerprint } from '../../memory/bodies.js';
 import { callIdentity } from '../../tools/call-identity.js';
-import { SIGN_IN_TOOL } from '../../tools/mcp/run-server-tool.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
 
 /** An unknown tool gets a plan too: its run answers that there is no such tool. */
@@ -43,9 +42,7 @@ async function planCall(
   const examined = await tool.examine?.(input, { workspace, conversation });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
   if (policy === 'ask' && examined?.asks) {
-    // The link to sign in belongs to that person alone.
-    const why = name === SIGN_IN_TOOL ? 'a person has to sign in' : examined.asks.why;
-    log.warn('a person has to approve a call', { tool: name, why });
+    log.warn('a person has to approve a call', { tool: name, ...(!examined.asks.isPrivate && { why: examined.asks.why }) });
   }
   const workflowAction = tool.workflowAction?.(input, {
     agent,

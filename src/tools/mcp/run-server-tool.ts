@@ -328,7 +328,7 @@ export function signInTool(links: readonly ServerLink[], isRun: boolean): readon
       policy: { repeatable: true, timeoutMs: 60_000 },
       examine({ server }, { conversation }) {
         const session = links.find((link) => link.server.name === server)?.signIn();
-        return session?.isNeeded() === true ? { asks: { why: session.ask(conversation), overRules: true } } : {};
+        return session?.isNeeded() === true ? { asks: { why: session.ask(conversation), overRules: true, isPrivate: true } } : {};
       },
       async run({ server }) {
         const link = links.find((one) => one.server.name === server);
