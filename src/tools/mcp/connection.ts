@@ -1,7 +1,5 @@
 /** One life of a connection to a server: opened, used, closed. Answers are checked loosely: what one tool gets wrong concerns that tool. */
 import { resolve } from 'node:path';
-import { z } from 'zod';
-import type { JsonObject } from '../../records/message.js';
 import type { McpServer, Variables } from './server-config.js';
 import {
   createJsonDepthLimit,
@@ -11,47 +9,21 @@ import {
   MAX_BYTES,
   SHAPE_REFUSAL,
   withoutNullFields,
-  type Client,
   type Sdk,
-  type Tool,
   type Transport,
 } from './stdio-transport.js';
-import { createLooseTransport, type LooseTransport, FIRST_MODERN, wholeAnswer } from './revision.js';
+import { createRequests, type Requests } from './requests.js';
+import { createLooseTransport, type LooseTransport, FIRST_MODERN } from './revision.js';
 import { errorFields } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 import type { SignInSession } from './sign-in/session.js';
 
-export interface Connection {
-  readonly hasTools: boolean;
-  readonly hasResources: boolean;
-  readonly hasPrompts: boolean;
+export interface Connection extends Requests {
   /** Whether arguments that a tool's schema marks are sent in headers too. */
   readonly hasHeaders: boolean;
-  list(what: Listed): Promise<ListedItems>;
-  /** One request; rejects with the server's error, when the signal aborts, or after `quietMs` without an answer or a word of progress. */
-  ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
-  /** Whether it still answers. */
-  isAlive(): Promise<boolean>;
   close(): Promise<void>;
 }
-
-export interface Asking {
-  readonly signal: AbortSignal;
-  /** Absent: the signal alone ends it. */
-  readonly quietMs?: number;
-}
-
-/** All pages of a list, at most `MAX_LISTED` items. */
-export interface ListedItems {
-  readonly items: readonly unknown[];
-  /** There were more. */
-  readonly isCut: boolean;
-  /** For how many milliseconds the server says that it stays so. */
-  readonly freshMs?: number;
-}
-
-export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 
 export interface ConnectionEvents {
   readonly onToolsChanged: () => void;
@@ -84,28 +56,15 @@ export interface ConnectOptions extends ConnectionEvents {
   readonly timeoutMs: number;
 }
 
-const METHODS: Readonly<Record<Listed, string>> = {
-  tools: 'tools/list',
-  resources: 'resources/list',
-  resourceTemplates: 'resources/templates/list',
-  prompts: 'prompts/list',
-};
 /** For the answer to a first question that older servers do not know, and some of them never answer. */
 const PROBE_MS = 3_000;
-const MAX_LISTED = 256;
-const MAX_PAGES = 20;
-const PING_MS = 3_000;
 const LEAVE_MS = 1_000;
-/** Longer than any call: the call's signal ends it. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What a child process gets of the worker's environment; where a program lies and who runs it, and no key. */
 const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
 
-const anything = z.looseObject({});
-
 /**
- * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. The first question is whether it is a modern
- * one, and greeted as an older one where it is not. One that takes the question amiss, or is slow to answer, is tried again otherwise.
+ * `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. The first question to it is whether it is a
+ * modern one; where it is not, it is greeted as an older one. One that takes the question amiss, or is slow to answer, is tried again otherwise.
  */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
@@ -181,93 +140,6 @@ function otherMode(mode: Mode, error: unknown, { lastMethod, wasSilent }: LooseT
 
 const NO_PROBE = 'ERA_NEGOTIATION_FAILED';
 const TIMED_OUT = 'REQUEST_TIMEOUT';
-const HEADERS_DIFFER = -32_020;
-
-interface RequestOptions extends Pick<ConnectOptions, 'timeoutMs' | 'onToolsChanged'> {
-  readonly isModern: boolean;
-}
-
-function createRequests(client: Client, { timeoutMs, onToolsChanged, isModern }: RequestOptions): Omit<Connection, 'close' | 'hasHeaders'> {
-  const capabilities = client.getServerCapabilities() ?? {};
-  /** As listed last, by name: they say which arguments go into headers. */
-  let schemas: ReadonlyMap<string, unknown> = new Map();
-  let listening: Promise<unknown> | undefined;
-
-  /** A modern server tells of changes only who asks for them, and may end that at any time: then the list's age makes up for it. */
-  const listen = (): void => {
-    if (!isModern || capabilities.tools?.listChanged !== true) return;
-    listening ??= client
-      .listen({ toolsListChanged: true }, { timeout: timeoutMs })
-      .then(({ closed }) => closed)
-      .catch(() => undefined)
-      .finally(() => (listening = undefined));
-  };
-
-  return {
-    hasTools: capabilities.tools !== undefined,
-    hasResources: capabilities.resources !== undefined,
-    hasPrompts: capabilities.prompts !== undefined,
-
-    async list(what) {
-      const page = z.looseObject({ [what]: z.array(z.unknown()), nextCursor: z.string().max(10_000).optional() });
-      const deadline = Date.now() + timeoutMs;
-      const items: unknown[] = [];
-      let freshMs: number | undefined;
-      if (what === 'tools') listen();
-      // A server that does not look at the cursor lists the same again: no item counts twice, and a page that has nothing new is the end.
-      const seen = new Set<string>();
-      let cursor: string | undefined;
-      for (let pages = 0; pages < MAX_PAGES && items.length <= MAX_LISTED; pages++) {
-        const params = cursor === undefined ? {} : { cursor };
-        const how = { timeout: Math.max(1, deadline - Date.now()) };
-        const answer = page.parse(wholeAnswer(await client.request({ method: METHODS[what], params }, anything, how)));
-        freshMs = Math.min(freshMs ?? Infinity, Number(answer['ttlMs']) || 0);
-        const before = items.length;
-        for (const item of (answer[what] as unknown[]).slice(0, MAX_LISTED + 1)) {
-          const text = JSON.stringify(item);
-          if (!seen.has(text)) items.push(item);
-          seen.add(text);
-        }
-        const isEnd = pages > 0 && items.length === before;
-        cursor = isEnd ? undefined : (answer.nextCursor as string | undefined) || undefined;
-        if (cursor === undefined) break;
-      }
-      const kept = items.slice(0, MAX_LISTED);
-      if (what === 'tools') schemas = schemasIn(kept);
-      return { items: kept, isCut: items.length > MAX_LISTED || cursor !== undefined, freshMs };
-    },
-
-    async ask(method, params, { signal, quietMs = NO_TIMEOUT_MS }) {
-      // With a handler of progress the library sends a token for it.
-      const how = { signal, timeout: quietMs, resetTimeoutOnProgress: true, onprogress: () => undefined };
-      const name = String(params['name']);
-      try {
-        if (!isModern || method !== 'tools/call') return wholeAnswer(await client.request({ method, params }, anything, how));
-        const toolDefinition = { name, inputSchema: schemas.get(name) ?? { type: 'object' } } as Tool;
-        return wholeAnswer(await client.callTool({ name, arguments: params['arguments'] as JsonObject }, { ...how, toolDefinition }));
-      } catch (error) {
-        const { code, data } = errorFields(error);
-        // What it wants in headers has changed.
-        if (code === HEADERS_DIFFER) onToolsChanged();
-        if (code !== 'CAPABILITY_NOT_SUPPORTED') throw error;
-        const input = isRecord(data) ? String(data['method']) : 'input';
-        throw new Error(`it asks for ${input}, which it cannot get here`, { cause: error });
-      }
-    },
-
-    isAlive: () =>
-      (isModern ? client.request({ method: 'server/discover' }, anything, { timeout: PING_MS }) : client.ping({ timeout: PING_MS })).then(
-        () => true,
-        () => false,
-      ),
-  };
-}
-
-function schemasIn(tools: readonly unknown[]): ReadonlyMap<string, unknown> {
-  return new Map(
-    tools.flatMap((tool) => (isRecord(tool) && typeof tool['name'] === 'string' ? [[tool['name'], tool['inputSchema']]] : [])),
-  );
-}
 
 function createTransport(
   server: McpServer,
