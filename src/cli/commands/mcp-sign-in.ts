@@ -40,13 +40,13 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
     const how = 'set it, the same for workers and gateways, to what `openssl rand -hex 32` prints, and start them again';
     throw new CliError(`cannot sign in: PERDURA_SECRET is not set, and tokens are only kept sealed with a key of it; ${how}`, EXIT.usage);
   }
-  const [agents, user, stores, settings, ins, { authFetchFor }, { beginSignIn, finishSignIn }] = await Promise.all([
+  const [agents, user, stores, settings, ins, { journeyOptions }, { beginSignIn, finishSignIn }] = await Promise.all([
     import('../../agents/load-agent.js'),
     import('../../extensions/user-config.js'),
     import('../../stores/open.js'),
     import('../../tools/mcp/server-config.js'),
     import('../../tools/mcp/sign-in/sign-ins.js'),
-    import('../../tools/mcp/sign-in/auth-fetch.js'),
+    import('../../tools/mcp/sign-in/visits.js'),
     import('../../tools/mcp/sign-in/journey.js'),
   ]);
   const extensions = await user.loadUserConfig(config.cwd);
@@ -63,20 +63,13 @@ async function signIn({ config: readConfig, output }: CommandFrame, agent: strin
       EXIT.usage,
     );
   const store = stores.openStore(config, { log: (line) => output.problem(line) });
-  const { clientId, clientSecret, scopes } = server.oauth ?? {};
   const listener = createServer();
   try {
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
     const redirect = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`;
-    const journey = {
-      url: server.url,
-      kept: ins.openKept(server, who, { store: store.signIns, secrets: config.secrets.all }),
-      fetch: authFetchFor(server, { fetchAllow: config.fetchAllow }),
-      redirect,
-      ...(clientId !== undefined && { client: { id: clientId, ...(clientSecret !== undefined && { secret: clientSecret }) } }),
-      ...(scopes !== undefined && { scope: scopes.join(' ') }),
-    };
+    const { secrets, fetchAllow } = config;
+    const journey = journeyOptions(server, who, { store: store.signIns, secrets: secrets.all, fetchAllow, redirect });
     let id = '';
     const location = await beginSignIn(journey, (state) => (id = state));
     output.say(

@@ -1,6 +1,6 @@
 /** Signing in by a browser that comes to the gateway: from the link of an approval, and back from the authorization server. */
 import { authFetchFor } from './auth-fetch.js';
-import { clientMetadata, beginSignIn, finishSignIn, PENDING_SECONDS } from './journey.js';
+import { clientMetadata, beginSignIn, finishSignIn, PENDING_SECONDS, type JourneyOptions } from './journey.js';
 import {
   closeState,
   describeOwner,
@@ -10,6 +10,7 @@ import {
   openTicket,
   PATHS,
   type HttpServer,
+  type SignInFor,
   type SignInOptions,
   type Ticket,
 } from './sign-ins.js';
@@ -24,25 +25,10 @@ export interface VisitOptions extends Omit<SignInOptions, 'secrets'> {
   readonly clientDocument?: string;
 }
 
-/** Whose server it is, in words for a page. */
-export interface Visited {
-  readonly server: string;
-  /** Of the server. */
-  readonly host: string;
-  readonly owner: string;
-  readonly conversation?: string | undefined;
-}
+export type SignInVisits = ReturnType<typeof createSignInVisits>;
 
-export interface SignInVisits {
-  /** Throws in words. Undefined for a link that was not made here, or has ended. */
-  begin(ticket: string): Promise<(Visited & { readonly location: URL }) | undefined>;
-  /** The same of what comes back. */
-  finish(answer: URLSearchParams): Promise<Visited | undefined>;
-  /** What authorization servers read of this client at its address. */
-  readonly document: object;
-}
-
-export function createSignInVisits(options: VisitOptions): SignInVisits {
+/** As the gateway serves them (gateway/access/mcp-sign-in.ts). */
+export function createSignInVisits(options: VisitOptions) {
   const { secrets, publicUrl, findServer } = options;
   const redirect = `${publicUrl}${PATHS.callback}`;
   const address = `${publicUrl}${PATHS.client}`;
@@ -52,36 +38,47 @@ export function createSignInVisits(options: VisitOptions): SignInVisits {
     if (server !== undefined && maySignIn(server)) return server;
     throw new Error(`agent ${ticket.agent} has no MCP server ${ticket.server} at which people sign in any more`);
   };
-  const journey = (server: HttpServer, ticket: Ticket) => {
-    const { clientId, clientSecret, scopes } = server.oauth ?? {};
-    return {
-      url: server.url,
-      kept: openKept(server, ticket, options),
-      fetch: authFetchFor(server, options),
-      redirect,
-      ...(clientId !== undefined && { client: { id: clientId, ...(clientSecret !== undefined && { secret: clientSecret }) } }),
-      ...(scopes !== undefined && { scope: scopes.join(' ') }),
-      ...(clientDocument !== undefined && { clientDocument }),
-    };
-  };
-  const visited = (server: HttpServer, ticket: Ticket): Visited => ({
+  const journey = (server: HttpServer, ticket: Ticket) => ({
+    ...journeyOptions(server, ticket, { ...options, redirect }),
+    ...(clientDocument !== undefined && { clientDocument }),
+  });
+  const visited = (server: HttpServer, ticket: Ticket) => ({
     ...{ server: server.name, host: new URL(server.url).host, owner: describeOwner(server, ticket), conversation: ticket.conversation },
   });
   return {
     document: { client_id: address, ...clientMetadata(redirect) },
-    async begin(sealed) {
+    /** Throws in words. Undefined for a link that was not made here, or has ended. */
+    async begin(sealed: string) {
       const ticket = openTicket(secrets, sealed);
       if (ticket === undefined) return undefined;
       const server = await find(ticket);
       const location = await beginSignIn(journey(server, ticket), (id) => closeState(secrets, ticket, id, PENDING_SECONDS));
       return { ...visited(server, ticket), location };
     },
-    async finish(answer) {
+    /** The same of what comes back. */
+    async finish(answer: URLSearchParams) {
       const opened = openState(secrets, answer.get('state') ?? '');
       if (opened === undefined) return undefined;
       const server = await find(opened.ticket);
       await finishSignIn(journey(server, opened.ticket), opened.id, answer);
       return visited(server, opened.ticket);
     },
+  };
+}
+
+/** How to sign in at a server, as its settings have it. `redirect`: where the browser comes back to. */
+export function journeyOptions(
+  server: HttpServer,
+  who: SignInFor,
+  given: Pick<VisitOptions, 'store' | 'secrets' | 'fetchAllow' | 'lookup'> & { readonly redirect: string },
+): JourneyOptions {
+  const { clientId, clientSecret, scopes } = server.oauth ?? {};
+  return {
+    url: server.url,
+    kept: openKept(server, who, given),
+    fetch: authFetchFor(server, given),
+    redirect: given.redirect,
+    ...(clientId !== undefined && { client: { id: clientId, ...(clientSecret !== undefined && { secret: clientSecret }) } }),
+    ...(scopes !== undefined && { scope: scopes.join(' ') }),
   };
 }
