@@ -43,42 +43,104 @@ export interface Replayed {
   readonly problems: readonly string[];
 }
 
-/** Code of an application may loop: then the next replay does not wait for ever. */
-const MAX_WAIT_MS = 60_000;
-let latest: Promise<unknown> = Promise.resolve();
-
-/** One at a time in a process: after the last one the SDK takes its runtime down, also from under one that has just begun. */
-export function replayHere(
-  code: WorkflowCode,
-  workflowId: string,
-  histories: readonly History[],
-  maxWaitMs = MAX_WAIT_MS,
-): Promise<Replayed> {
-  const replayed = orUndefinedAfter(maxWaitMs, latest).then(() => replayAlone(code, workflowId, histories));
-  latest = replayed.catch(() => undefined);
-  return replayed;
+interface ReplayOptions {
+  /** Milliseconds that its worker waits for the next replay before it ends; default: none. One that goes on is ready at once. */
+  readonly restMs?: number;
+  /** Milliseconds that one run may take; default: a minute. Code of an application may loop. */
+  readonly maxMs?: number;
 }
 
-async function replayAlone(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
-  const heard: { opened?: ConversationState; events: ConversationEvent[] }[] = [];
-  const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
-    conversation: {
-      opened: { fn: (_info, state) => void heard.push({ opened: state, events: [] }), callDuringReplay: true },
-      event: { fn: (_info, event) => void heard.at(-1)?.events.push(event), callDuringReplay: true },
-    },
+interface ReplayedRun {
+  readonly run?: Run | undefined;
+  readonly problem?: string;
+}
+
+/** One run that is to be replayed. */
+interface Task {
+  readonly workflowId: string;
+  readonly history: History;
+  readonly end: (replayed: ReplayedRun) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+const MAX_MS = 60_000;
+/** After its last worker the SDK takes its runtime down, also from under one that begins just then. */
+let ending: Promise<unknown> = Promise.resolve();
+
+/**
+ * Replays, one run after the other, in one worker of the SDK's: what a worker of its own for each would leave, 20 MiB,
+ * stays until much later.
+ */
+export function createReplays(
+  readCode: () => Promise<WorkflowCode>,
+  { restMs = 0, maxMs = MAX_MS }: ReplayOptions = {},
+): (workflowId: string, histories: readonly History[]) => Promise<Replayed> {
+  const waiting: Task[] = [];
+  let isAtWork = false;
+  let wake = (): void => undefined;
+
+  const work = async (): Promise<void> => {
+    let task: Task | undefined;
+    let isGivenUp = false;
+    const giveUp = (): void => {
+      isGivenUp = true;
+      task?.end({ problem: `its replay did not end within ${maxMs} ms` });
+      ending = Promise.resolve();
+      begin();
+    };
+    const next = async function* () {
+      while (!isGivenUp) {
+        if (waiting.length === 0) await orUndefinedAfter(restMs, new Promise<void>((resolve) => (wake = resolve)));
+        task = waiting.shift();
+        if (task === undefined) break;
+        const late = setTimeout(giveUp, maxMs);
+        try {
+          yield { workflowId: task.workflowId, history: task.history };
+        } finally {
+          clearTimeout(late);
+        }
+      }
+      if (!isGivenUp) isAtWork = false;
+    };
+    const heard: { opened?: ConversationState; events: ConversationEvent[] }[] = [];
+    const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
+      conversation: {
+        opened: { fn: (_info, state) => void heard.push({ opened: state, events: [] }), callDuringReplay: true },
+        event: { fn: (_info, event) => void heard.at(-1)?.events.push(event), callDuringReplay: true },
+      },
+    };
+    try {
+      await orUndefinedAfter(maxMs, ending);
+      const code = await readCode();
+      // One after the other, so what is heard since the last result belongs to this one.
+      for await (const { error } of QuickReplay.runReplayHistories({ ...code, sinks }, next())) {
+        const run = heard.splice(0).pop();
+        task?.end({ run: run?.opened && { opened: run.opened, events: run.events }, ...(error && { problem: error.message }) });
+      }
+    } catch (error) {
+      if (isGivenUp) return;
+      (task ?? waiting.shift())?.fail(error);
+      isAtWork = false;
+    }
   };
-  const problems: string[] = [];
-  const replayed = new Map<History, Run | undefined>();
-  const begun = histories.filter(hasBegun);
-  const one = async function* () {
-    for (const history of begun) yield { workflowId, history };
+  /** One that hangs is given up: another takes what waits. */
+  const begin = (): void => {
+    isAtWork = true;
+    ending = work().then(() => {
+      if (!isAtWork && waiting.length > 0) begin();
+    });
   };
-  // One after the other, so what is heard since the last result belongs to this one.
-  for await (const { error } of QuickReplay.runReplayHistories({ ...code, sinks }, one())) {
-    const run = heard.splice(0).pop();
-    if (error) problems.push(error.message);
-    const history = begun[replayed.size];
-    if (history) replayed.set(history, run?.opened && { opened: run.opened, events: run.events });
-  }
-  return { runs: histories.map((history) => replayed.get(history)), problems };
+  const replayOne = (workflowId: string, history: History): Promise<ReplayedRun> =>
+    new Promise((end, fail) => {
+      waiting.push({ workflowId, history, end, fail });
+      wake();
+      if (!isAtWork) begin();
+    });
+
+  return async (workflowId, histories) => {
+    const replayed = await Promise.all(
+      histories.map((history): Promise<ReplayedRun> => (hasBegun(history) ? replayOne(workflowId, history) : Promise.resolve({}))),
+    );
+    return { runs: replayed.map(({ run }) => run), problems: replayed.flatMap(({ problem }) => problem ?? []) };
+  };
 }

@@ -1,51 +1,62 @@
-/** Several pasts are looked into at once, as over HTTP: of two replays, the second begins once the SDK's runtime of the first is down. */
-import { replayHere } from '../../src/heal/replay-here.js';
+/** Several pasts are looked into at once, as over HTTP: all by one worker of the SDK's, or by one after the other. */
 import type { Payload } from '@temporalio/common';
+import { createReplays } from '../../src/heal/replay-here.js';
 import { converterOf, workflowBundle as readBundle } from '../support/temporal-worker.js';
 import { readHistories, workflowIdOf } from './history-file.js';
 
-test('replays wait for each other, also for one that fails', async () => {
-  const bundle = await readBundle();
-  const seen: string[] = [];
-  const [run] = readHistories();
-  const replay = async (name: string, workflowId: string): Promise<void> => {
-    const code = {
-      dataConverter: converterOf(undefined),
-      // It is read when the replay begins.
-      get workflowBundle() {
-        seen.push(`${name} begins`);
-        if (name === 'second') throw new Error('no code');
-        return bundle;
-      },
-    };
-    await replayHere(code, workflowId, [run!.history as never]).then(
-      () => seen.push(`${name} ends`),
-      (error: unknown) => seen.push(`${name} fails: ${String(error)}`),
-    );
-  };
-  await Promise.all(['first', 'second', 'third'].map((name) => replay(name, workflowIdOf(run!))));
-  expect(seen).toEqual(['first begins', 'first ends', 'second begins', 'second fails: Error: no code', 'third begins', 'third ends']);
+const [run] = readHistories();
+const dataConverter = converterOf(undefined);
+
+test('replays at once and one after the other have one worker, which has its code read once', async () => {
+  const workflowBundle = await readBundle();
+  let read = 0;
+  const replay = createReplays(async () => ({ dataConverter, workflowBundle, read: (read += 1) }), { restMs: 5_000 });
+  const histories = readHistories().slice(0, 3);
+  const once = () => Promise.all(histories.map((each) => replay(workflowIdOf(each), [each.history as never])));
+  const first = await once();
+  expect(await once()).toEqual(first);
+  expect(first.map(({ problems, runs }) => [problems, runs.length])).toEqual(histories.map(() => [[], 1]));
+  expect(read).toBe(1);
 }, 120_000);
 
-test('a replay that does not end holds no other back for ever', async () => {
+test('workers of different replays wait for each other, also for one that fails; what failed is tried again', async () => {
   const workflowBundle = await readBundle();
-  const [run] = readHistories();
-  const replay = (decode: (payloads: Payload[]) => Promise<Payload[]>) =>
-    replayHere(
-      { workflowBundle, dataConverter: { ...converterOf(undefined), payloadCodecs: [{ decode, encode: async (payloads) => payloads }] } },
-      workflowIdOf(run!),
-      [run!.history as never],
-      1_000,
-    );
+  const seen: string[] = [];
+  let hasCode = false;
+  const replays = ['first', 'second', 'third'].map((name) => {
+    const replay = createReplays(async () => {
+      if (name === 'second' && !hasCode) throw new Error('no code');
+      return { dataConverter, workflowBundle };
+    });
+    return () =>
+      replay(workflowIdOf(run!), [run!.history as never]).then(
+        ({ problems }) => seen.push(`${name} ends${problems.join()}`),
+        (error: unknown) => seen.push(`${name} fails: ${String(error)}`),
+      );
+  });
+  await Promise.all(replays.map((replay) => replay()));
+  expect(seen).toEqual(['first ends', 'second fails: Error: no code', 'third ends']);
+  hasCode = true;
+  await replays[1]!();
+  expect(seen.at(-1)).toBe('second ends');
+}, 120_000);
+
+test('a replay that does not end is told so, and holds no other back', async () => {
+  const workflowBundle = await readBundle();
   let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => (release = resolve));
-  let hasEnded = false;
-  const hanging = replay(async (payloads) => {
-    await released;
+  let held: Promise<void> | undefined = new Promise<void>((resolve) => (release = resolve));
+  const decode = async (payloads: Payload[]) => {
+    const mine = held;
+    held = undefined;
+    await mine;
     return payloads;
-  }).finally(() => (hasEnded = true));
-  expect(await replay(async (payloads) => payloads)).toMatchObject({ problems: [] });
-  expect(hasEnded).toBe(false);
+  };
+  const codec = { decode, encode: async (payloads: Payload[]) => payloads };
+  const replay = createReplays(async () => ({ workflowBundle, dataConverter: { ...dataConverter, payloadCodecs: [codec] } }), {
+    maxMs: 5_000,
+  });
+  const [hung, next] = await Promise.all([1, 2].map(() => replay(workflowIdOf(run!), [run!.history as never])));
+  expect(hung).toEqual({ runs: [undefined], problems: ['its replay did not end within 5000 ms'] });
+  expect(next?.problems).toEqual([]);
   release();
-  expect(await hanging).toMatchObject({ problems: [] });
 }, 120_000);

@@ -18,7 +18,7 @@ import type { Replay } from '../../src/client.js';
 import type { Secrets } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/custom-workflows.js';
-import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
+import { createReplays, hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';
 import type { Observe } from './world.js';
@@ -71,7 +71,7 @@ export const connect = (address: string | undefined): Promise<NativeConnection> 
 };
 
 export async function replay(keys: Secrets | undefined, ...histories: Parameters<Replay>): ReturnType<Replay> {
-  return replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(keys) }, ...histories);
+  return createReplays(async () => ({ workflowBundle: await workflowBundle(), dataConverter: converterOf(keys) }))(...histories);
 }
 
 export async function runWorker(

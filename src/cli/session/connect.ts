@@ -2,6 +2,7 @@
 import type { PerduraClient, Replay } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { Run } from '../../conversation/replay/past.js';
+import type { WorkflowCode } from '../../heal/replay-here.js';
 import { hasWorker, openNamespace, startCommands } from '../services/temporal-connection.js';
 import type { Output } from '../terminal/output.js';
 import type { Surroundings } from './context.js';
@@ -35,7 +36,8 @@ async function connectClient(config: Config, output: Output, options: ConnectOpt
     // A folder's code runs for a search alone.
     const embedder = async () => (await (await import('../../extensions/user-config.js')).loadUserConfig(config.cwd)).embedder;
     const patience = options.serves === true ? { workerPatienceMs: WORKER_PATIENCE_MS } : {};
-    return createClientOn(config, { connection, namespace: temporal.namespace }, { ...patience, replay: createReplay(config), embedder });
+    const replay = createReplay(config, options.serves === true ? REST_MS : 0);
+    return createClientOn(config, { connection, namespace: temporal.namespace }, { ...patience, replay, embedder });
   } catch (error) {
     await connection.close();
     throw error;
@@ -56,20 +58,31 @@ export async function replayedRuns(client: PerduraClient, id: string, config: Pi
   return { runs: runs.filter((run) => run !== undefined), complete, problems };
 }
 
+/** A gateway's worker for replays waits as long for the next one: who looks at one moment looks at another. */
+const REST_MS = 30_000;
+
 /** By the folder's code, as its worker runs it. Loads the SDK's core when it is called: commands that replay nothing pay nothing. */
-function createReplay(config: Pick<Config, 'cwd' | 'secrets'>): Replay {
-  return async (workflowId, histories) => {
-    const [{ replayHere }, { installTelemetry }, { loadUserConfig }, { workflowCodeOf }] = await Promise.all([
+function createReplay(config: Pick<Config, 'cwd' | 'secrets'>, restMs = 0): Replay {
+  let opened: Promise<Replay> | undefined;
+  const open = async (): Promise<Replay> => {
+    const [{ createReplays }, { installTelemetry }] = await Promise.all([
       import('../../heal/replay-here.js'),
       import('../../telemetry/observability.js'),
-      import('../../extensions/user-config.js'),
-      import('../../worker.js'),
     ]);
     // The replay's log would stand between the lines.
     installTelemetry({ logLevel: 'error' });
-    const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
-    return replayHere(code, workflowId, histories);
+    return createReplays(() => folderCode(config), { restMs });
   };
+  return async (...history) => (await (opened ??= open()))(...history);
+}
+
+async function folderCode(config: Pick<Config, 'cwd' | 'secrets'>): Promise<WorkflowCode> {
+  const [{ loadUserConfig }, { workflowCodeOf }] = await Promise.all([
+    import('../../extensions/user-config.js'),
+    import('../../worker.js'),
+  ]);
+  const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
+  return code;
 }
 
 /** What a person would type to see or do the same with the `temporal` program. */
