@@ -35,7 +35,10 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
     ...bundleOptions(),
     workflowsPath: file,
     logger: listener(warnings),
-    webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) } }),
+    webpackConfigHook: (given) => {
+      const config = forThisNode(given);
+      return { ...config, resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) } };
+    },
   }).catch((cause: unknown) => {
     throw refuse(`cannot be bundled: ${inBrief([...warnings, errorMessage(cause)])}`, cause);
   });
@@ -108,7 +111,20 @@ function listener(warnings: string[]): NonNullable<Parameters<typeof bundleWorkf
 
 // What a bundle of workflows is made with, wherever it is made: by the build, by a worker that starts, by tests and the bench.
 
-type Made = Required<Pick<BundleOptions, 'workflowsPath' | 'payloadConverterPath' | 'workflowInterceptorModules' | 'preloadModules'>>;
+type Made = Required<
+  Pick<BundleOptions, 'workflowsPath' | 'payloadConverterPath' | 'workflowInterceptorModules' | 'preloadModules' | 'webpackConfigHook'>
+>;
+type WebpackConfig = Parameters<Made['webpackConfigHook']>[0];
+
+/** The SDK has sources in TypeScript compiled for Node 8: a fifth more code, in which no spread and no `?.` is as it was written. */
+function forThisNode(config: WebpackConfig): WebpackConfig {
+  const rules = config.module?.rules?.map((rule) => {
+    if (typeof rule !== 'object' || !rule || typeof rule.use !== 'object' || !('options' in rule.use)) return rule;
+    const { options } = rule.use as { options?: { jsc?: object } };
+    return options?.jsc ? { ...rule, use: { ...rule.use, options: { ...options, jsc: { ...options.jsc, target: 'es2022' } } } } : rule;
+  });
+  return { ...config, module: { ...config.module, ...(rules && { rules }) } };
+}
 
 /** `sources`: where `workflows/` is, compiled or not. */
 export function bundleOptions(sources = join(__dirname, '..')): Made {
@@ -116,6 +132,7 @@ export function bundleOptions(sources = join(__dirname, '..')): Made {
   return {
     workflowsPath: at('index'),
     payloadConverterPath: at('payload-converter'),
+    webpackConfigHook: forThisNode,
     // The first is the outermost: it counts what the second has added.
     workflowInterceptorModules: [at('measured-history'), at('early-questions'), at('reserved-names')],
     // Pure, so that one copy does for all conversations of a worker: it is neither run nor kept for each of them.
