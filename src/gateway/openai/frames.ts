@@ -187,6 +187,11 @@ export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in
   return { ...fields(head), status, completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
 }
 
+/** The specification has the code alone; the AI SDK refuses a whole response whose error has no type. */
+function responseFault(isLimited: boolean): { type: string; code: string } {
+  return isLimited ? { type: 'rate_limit_error', code: 'rate_limit_exceeded' } : { type: 'server_error', code: 'server_error' };
+}
+
 /** `endedAt`: epoch seconds. */
 export function endedResponse(
   head: ResponseHead,
@@ -199,10 +204,7 @@ export function endedResponse(
     ...fields(head),
     status,
     completed_at: status === 'completed' ? endedAt : null,
-    error:
-      status === 'failed'
-        ? { code: error?.type === 'rate-limit' ? 'rate_limit_exceeded' : 'server_error', message: error?.message ?? '' }
-        : null,
+    error: status === 'failed' ? { ...responseFault(error?.type === 'rate-limit'), message: error?.message ?? '' } : null,
     incomplete_details:
       status === 'incomplete' ? { reason: shortfall(result) === 'refusal' ? 'content_filter' : 'max_output_tokens' } : null,
     output: [
