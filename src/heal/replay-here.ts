@@ -68,8 +68,8 @@ const MAX_MS = 60_000;
 let ending: Promise<unknown> = Promise.resolve();
 
 /**
- * Replays, one run after the other, in one worker of the SDK's: what a worker of its own for each would leave, 20 MiB,
- * stays until much later.
+ * Replays, one run after the other, in one worker of the SDK's: a worker for each would leave 5 to 20 MiB that stay until
+ * much later.
  */
 export function createReplays(
   readCode: () => Promise<WorkflowCode>,
