@@ -1,4 +1,4 @@
-# The worker, built whole: compiled sources and the workflow bundle, no compiler and no source in the image that runs.
+# Worker, gateway and page, built whole: compiled sources and the workflow bundle, no compiler and no source in the image that runs.
 FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -7,6 +7,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
 COPY types types
+COPY web web
 RUN node scripts/prepare.mjs && node scripts/keep-optional.mjs && npm prune --omit=dev
 
 FROM node:22-slim

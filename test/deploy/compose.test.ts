@@ -71,6 +71,10 @@ test('every address in a variable is a service of this file', () => {
   }
 });
 
+test('the token and the keys that worker and gateway make are kept', () => {
+  for (const name of ['worker', 'gateway']) expect(compose.services[name]?.volumes).toContain('perdura:/app/.perdura');
+});
+
 test('every port is bound to this machine', () => {
   const ports = services.flatMap(([, service]) => service.ports ?? []);
   expect(ports.length).toBeGreaterThan(0);

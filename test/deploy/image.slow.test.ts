@@ -1,13 +1,13 @@
 /**
- * The image without a docker: what its second stage holds is put together here by the Dockerfile's own COPY lines, out of this
- * build and the packages that `npm prune --omit=dev` leaves, and its entry point is started.
+ * The image without a docker: its stages are made here by the Dockerfile's own lines, in folders that hold only what the context holds, and
+ * its entry point is started. `npm ci` is what every clean clone does: the packages of this one are linked.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
 import { dieWithUs } from '../support/reaper.js';
@@ -16,59 +16,85 @@ import { PRODUCT } from '../support/worker-process.js';
 
 const ROOT = join(__dirname, '..', '..');
 
-let app: string;
+let dir: string;
 let worker: ChildProcess | undefined;
 let client: PerduraClient | undefined;
 
 beforeAll(() => {
-  app = mkdtempSync(join(tmpdir(), 'perdura-image-'));
+  dir = mkdtempSync(join(tmpdir(), 'perdura-image-'));
 });
 
 afterAll(async () => {
   await client?.close();
   if (worker?.exitCode === null && worker.signalCode === null) worker.kill('SIGKILL');
-  rmSync(app, { recursive: true, force: true });
+  rmSync(dir, { recursive: true, force: true });
 });
 
-/** What stands behind an instruction, in the stage that runs. */
-function secondStage(instruction: string): string[] {
-  const stage =
-    readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
-      .split(/^FROM /m)
-      .at(-1) ?? '';
-  return [...stage.matchAll(new RegExp(`^${instruction} (.*)$`, 'gm'))].map(([, words = '']) => words);
+type Line = readonly [instruction: string, words: string];
+
+/** The Dockerfile's stages, each with its instructions. */
+function stages(): readonly (readonly Line[])[] {
+  const text = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').replace(/^\s*#.*\n/gm, '');
+  return text
+    .split(/^FROM .*$/m)
+    .slice(1)
+    .map((stage) => [...stage.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, instruction = '', words = '']): Line => [instruction, words]));
 }
 
-function copy(line: string): void {
-  const [source = '', target = ''] = line.split(' ').filter((word) => !word.startsWith('--'));
-  const from = source.replace(/^\/app\//, '');
-  const to = target === './' ? join(app, from) : join(app, target);
-  if (from === 'node_modules') return linkProductionPackages(to);
-  cpSync(join(line.includes('--from=build') ? PRODUCT : ROOT, from), to, { recursive: true });
+/** What `docker build .` would send: all is left out but what `.dockerignore` names. */
+function copyContext(to: string): void {
+  const [all, ...kept] = readFileSync(join(ROOT, '.dockerignore'), 'utf8').trim().split('\n');
+  expect(all).toBe('*');
+  for (const name of kept.map((line) => line.replace('!', ''))) cpSync(join(ROOT, name), join(to, name), { recursive: true });
 }
 
-function linkProductionPackages(to: string): void {
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-    readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
-  };
-  const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly peerDependencies: object };
-  for (const [path, { dev }] of Object.entries(lock.packages)) {
-    const isTopLevel = path.lastIndexOf('node_modules/') === 0;
-    const name = path.replace('node_modules/', '');
-    // The optional ones are kept (scripts/keep-optional.mjs).
-    if (!isTopLevel || (dev === true && !(name in peerDependencies)) || !existsSync(join(PRODUCT, path))) continue;
-    const link = join(to, name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(PRODUCT, path), link);
+/** What cannot be done here as it stands: another system's packages, and the image's user. */
+function run(command: string, app: string): void {
+  if (command.startsWith('apt-get ')) return;
+  const here = command.replace(' -o node -g node', '');
+  if (here === 'npm ci') linkPackages(join(app, 'node_modules'));
+  else execFileSync('sh', ['-c', here], { cwd: app, env: { PATH: process.env['PATH'] ?? '', HOME: dir }, stdio: 'pipe' });
+}
+
+/** Or copies them, where the temporary folder lies on another file system. What is written anew is never linked. */
+function linkPackages(to: string): void {
+  const from = join(PRODUCT, 'node_modules');
+  try {
+    execFileSync('cp', ['-al', from, to], { stdio: 'pipe' });
+  } catch {
+    rmSync(to, { recursive: true, force: true });
+    execFileSync('cp', ['-a', from, to]);
+  }
+  rmSync(join(to, '.package-lock.json'));
+  cpSync(join(from, '.package-lock.json'), join(to, '.package-lock.json'));
+  rmSync(join(to, '.perdura-stamp'), { force: true });
+}
+
+function build(lines: readonly Line[], app: string, context: string, earlier: string): void {
+  for (const [instruction, words] of lines) {
+    if (instruction === 'RUN') run(words, app);
+    if (instruction !== 'COPY') continue;
+    const paths = words.split(' ').filter((word) => !word.startsWith('--'));
+    const target = paths.pop() ?? '';
+    for (const path of paths) {
+      const to = target === './' ? join(app, basename(path)) : join(app, target);
+      if (words.startsWith('--from=')) renameSync(join(earlier, path.replace('/app/', '')), to);
+      else cpSync(join(context, path), to, { recursive: true });
+    }
   }
 }
 
 test('a worker that has only what the image has starts, answers, and ends when docker asks it to', async () => {
-  for (const line of secondStage('COPY')) copy(line);
-  const made = secondStage('RUN').find((line) => line.startsWith('install -d')) ?? '';
-  for (const folder of made.split(' ').slice(6)) mkdirSync(join(app, folder), { recursive: true });
+  const [context, built, app] = ['context', 'built', 'app'].map((name) => mkdtempSync(join(dir, name))) as [string, string, string];
+  copyContext(context);
+  const [first, last] = stages() as [readonly Line[], readonly Line[]];
+  build(first, built, context, built);
+  build(last, app, context, built);
+  expect(readdirSync(app)).not.toContain('src');
+  expect(existsSync(join(app, 'dist', 'web', 'index.html'))).toBe(true);
+  expect(existsSync(join(app, 'node_modules', 'eslint'))).toBe(false);
 
-  const words = [...secondStage('ENTRYPOINT'), ...secondStage('CMD')].flatMap((line) => JSON.parse(line) as string[]);
+  const words = last.flatMap(([name, line]) => (['ENTRYPOINT', 'CMD'].includes(name) ? (JSON.parse(line) as string[]) : []));
   expect(words).toEqual(['node', 'dist/cli/main.js', 'worker']);
   const env = {
     NODE_ENV: 'production',
@@ -91,4 +117,4 @@ test('a worker that has only what the image has starts, answers, and ends when d
   expect(result).toMatchObject({ stopReason: 'end', toolCalls: 1, text: expect.stringContaining('# The workspace') });
   worker.kill('SIGTERM');
   expect(await ended).toBe(0);
-});
+}, 600_000);
