@@ -23,6 +23,8 @@ export interface ModelRequest {
   readonly model: string;
   readonly maxTokens: number;
   readonly system: string;
+  /** UTF-16 units at the beginning of `system` that sessions share: a cache may keep them by themselves. Absent: all of it. */
+  readonly sharedSystem?: number;
   readonly tools: readonly ToolDescription[];
   readonly messages: readonly ConversationMessage[];
   /** Tokens of prompt and answer together, as `contextWindow` of the model has answered; absent where the provider knows them. */

@@ -57,9 +57,6 @@ test('a whole request, byte by byte', () => {
          "input_schema": {
            "type": "object",
            "properties": {}
-         },
-         "cache_control": {
-           "type": "ephemeral"
          }
        }
      ],
@@ -239,9 +236,23 @@ describe('cache marks', () => {
     Array.from({ length: turns }, (_, t) => [user(`q${t}`), says(thinking('hm'), call(`t${t}/c`)), result(`t${t}/c`), says('a')]).flat();
 
   test('are four at most, however long the conversation', () => {
-    const body = renderRequest(request({ tools: [readFile, listFiles], messages: [...long(20), user('end')] }));
+    const system = 'You are terse.\n\n# Memory\n\n> Likes tea.';
+    const messages = [...long(20), user('end')];
+    const body = renderRequest(request({ system, sharedSystem: 'You are terse.'.length, tools: [readFile, listFiles], messages }));
     expect(marks(body)).toBe(4);
     expect(checkRequest(body)).toBeUndefined();
+  });
+
+  test('keep the tools and what sessions share by themselves: what is remembered has a mark of its own', () => {
+    const remembering = (line: string) =>
+      renderRequest(request({ system: `You are terse.\n\n> ${line}`, sharedSystem: 'You are terse.'.length, tools: [readFile] }));
+    const [before, after] = [remembering('Likes tea.'), remembering('Likes chess.')];
+    expect(before.system).toEqual([
+      { type: 'text', text: 'You are terse.', cache_control: CACHE },
+      { type: 'text', text: '> Likes tea.', cache_control: CACHE },
+    ]);
+    expect([after.tools, (after.system as readonly unknown[])[0]]).toEqual([before.tools, (before.system as readonly unknown[])[0]]);
+    expect(JSON.stringify(before.tools)).not.toContain('cache_control');
   });
 
   test('stand where the request before ended, so that its prefix is found again', () => {

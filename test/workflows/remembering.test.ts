@@ -90,7 +90,7 @@ test('what a session leaves behind is in HISTORY, and what it taught in every la
   const request = stage.requests(id).at(-1)!;
   expect(systemText(request)).toMatch(/# Memory\n\n.*\n\n> - The cat is called Miro\.\n> - Likes green tea\./);
   expect(systemText(request)).toMatch(
-    new RegExp(`\\n\\n# Session\\n\\nThis session began on ${new Date().toISOString().slice(0, 7)}-\\d\\d \\(UTC\\)\\.$`),
+    new RegExp(`\\n\\n# Session\\n\\nThis session began on ${new Date().toISOString().slice(0, 7)}-\\d\\d \\(UTC\\)\\.\n\n# Memory\n`),
   );
   expect(request.messages).toHaveLength(1);
   const changes = (await world.store.documents.changes(key(scope))).changes;
@@ -498,7 +498,7 @@ test('where the memory of a scope lives on a queue that nobody works, ours is ke
   await world.temporal.workflow.getHandle(`memory:${scope}`).terminate();
 });
 
-test('thirty turns with the clock, tools and a change of memory and of a file change the prompt’s beginning twice', async () => {
+test('thirty turns with the clock, tools and a change of memory and of a file change the prompt’s beginning once, and memory is told', async () => {
   await world.writeAgent('steady', { context: { clock: true }, memory: { memoryWindow: 1_000 } });
   const { id, scope } = await started('steady');
   const causes = new Set<string | null>();
@@ -518,8 +518,10 @@ test('thirty turns with the clock, tools and a change of memory and of a file ch
     await world.client.send(id, say(id, `turn ${n}`));
     causes.add((await world.client.status(id)).context.prefixCause);
   }
-  expect((await world.client.status(id)).context).toMatchObject({ prefixChanges: 2, compactions: 0 });
-  expect([...causes]).toEqual([null, 'memory', 'agent or tools']);
+  expect((await world.client.status(id)).context).toMatchObject({ prefixChanges: 1, compactions: 0 });
+  expect([...causes]).toEqual([null, 'agent or tools']);
+  const told = stage.requests(id).map(({ messages }) => JSON.stringify(messages).split('New:\\n> - Likes tea.').length - 1);
+  expect([told.indexOf(1) > 9, told.at(-1)]).toEqual([true, 1]);
 });
 
 describe('MEMORY.md within its limit', () => {

@@ -39,6 +39,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { ATTEMPTS, callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
+import { memoryNews } from './memory-news.js';
 import { readText, TEXT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import { lifeMark } from '../../memory/recall/indexed-texts.js';
 import { recalledNotice } from '../../memory/recall/question.js';
@@ -124,6 +125,12 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const settings = currentSettings(input, configured);
   if (input.wantsMode && configured.kind === 'settings' && configured.mode === 'stepping') return deferred('stepping');
 
+  // Memory.
+  const { pinned } = input;
+  const isTold = !pinned || !input.configure || input.deferred?.includes('memory');
+  const news = isTold ? undefined : await memoryNews(dependencies, pinned, settings.memory);
+  if (news) return { ...result, ...found, tools: [], kind: 'deferred', reason: 'memory', news };
+
   // Tools.
   if (isStopped()) return deferred('stopped');
   const tools = await runTools(dependencies, input, activity);
@@ -170,7 +177,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     const done = await callModel(dependencies, {
       input: {
         ...{ ...call, ...messageRefs(input, written), base: base?.ref ?? call.base },
-        ...{ session, turn, agentHash, model, fallback: fallback?.next, memory, contextBudget },
+        ...{ session, turn, agentHash, model, fallback: fallback?.next, contextBudget },
+        memory: { ...memory, version: pinned?.version ?? memory.version },
       },
       found,
       reserved: { claim, attempt, reservation },

@@ -112,7 +112,7 @@ export async function prepareRequest(
   const left = listSlots(input.refused ?? []);
   const refused = await readRefused(dependencies, read, left);
   const build = (words: ReadonlyMap<string, string>): Omit<PreparedRequest, 'files' | 'unproven' | 'without'> => {
-    const agentNow = { config, system: systemPrompt(agent, memory, input.since) };
+    const agentNow = { config, system: systemPrompt(agent, memory, input.since), shared: agent.system.length };
     const all = new Map([...refused, ...words]);
     const shown = withoutMessages(withoutFiles(read, all), all);
     const whole = assemble(agentNow, offered, leavesBase(all) ? [] : before, shown, input, counter, schema);
@@ -174,7 +174,7 @@ function cannotRead(model: string): ModelFailure {
 }
 
 function assemble(
-  { config, system }: Pick<LoadedAgent, 'config' | 'system'>,
+  { config, system, shared }: Pick<LoadedAgent, 'config' | 'system'> & { readonly shared: number },
   offered: readonly Tool[],
   base: readonly ConversationMessage[],
   history: readonly ContextMessage[],
@@ -192,6 +192,7 @@ function assemble(
       model,
       maxTokens: Math.min(config.maxTokens, input.stop?.tokens ?? Infinity),
       system,
+      ...(shared < system.length && { sharedSystem: shared }),
       tools: described,
       messages,
       ...(schema && { answerSchema: { name: 'answer', schema } }),

@@ -284,7 +284,7 @@ export function forgetContext(state: ConversationState): ConversationState {
 export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
   const { prefix: known } = state.compaction;
   const changed = prefix !== undefined && prefix !== known.hash;
-  const memory = state.settings?.memory.version;
+  const memory = state.compaction.pinned?.version;
   return withCompaction(state, () => ({
     ...(promptTokens > 0 ? { reported: promptTokens } : {}),
     ...(changed && {

@@ -62,6 +62,10 @@ export interface CompactionState {
     readonly episode: string;
     readonly archived: readonly SlotRange[];
   } | null;
+  /** Absent before the first prompt of a session. */
+  readonly pinned?: PinnedMemory;
+  /** Slots of notices about MEMORY.md from earlier epochs: no prompt shows them. */
+  readonly staleNotices?: readonly SlotRange[];
   /** Hash of the bytes that each prompt begins with: a cache is lost when it changes. */
   readonly prefix: {
     readonly hash: string | null;
@@ -71,6 +75,19 @@ export interface CompactionState {
     /** Version of MEMORY.md in it; absent before the first prompt. */
     readonly memory?: string;
   };
+}
+
+/** MEMORY.md in the prompts of one epoch (context/pinned-memory.ts). */
+export interface PinnedMemory {
+  readonly epoch: number;
+  /** In the system prompt. */
+  readonly version: string;
+  /** Up to which the notices tell what has changed. */
+  readonly told: string;
+  /** How many things the scope was to forget by then. */
+  readonly forgotten: number;
+  /** Slots of these notices. */
+  readonly notices: readonly SlotRange[];
 }
 
 export const NO_COMPACTION: CompactionState = {

@@ -21,6 +21,7 @@ import type { ConversationIdentity, ParentLink, Budget } from '../../records/ide
 import type { Shares } from '../../records/shared-budget.js';
 import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '../state/settings.js';
 import type { Task } from '../../records/episodes.js';
+import type { PinnedMemory } from '../state/compaction-state.js';
 
 /**
  * `model-step`: writes pending data, runs the quick tools whose results the model needs, and calls the model. The ledger has each part
@@ -50,6 +51,8 @@ export interface ModelStepInput {
   readonly numbers: CallNumbers;
   /** As the turn began; null before the first turn, whose step reads them. */
   readonly settings: CallSettings | null;
+  /** MEMORY.md in this epoch's prompts. Absent: as the settings have it. */
+  readonly pinned?: Omit<PinnedMemory, 'epoch' | 'notices'>;
   /** A context size that the step applies to settings that it reads. */
   readonly learned?: LearnedBudget;
   /** Reasons that deferred a step since the last answer; none defers a step again. */
@@ -105,10 +108,15 @@ export type DeferReason =
   | 'compaction'
   /** The agent or the worker sets stepping mode, and this would be the first step. */
   | 'stepping'
+  /** MEMORY.md has changed since the prompts of this epoch told of it. */
+  | 'memory'
   /** An earlier message fits the turn, and enters the context before the model is called. */
   | 'recall'
   /** A person stopped the turn before the call began. */
   | 'stopped';
+
+/** A change of MEMORY.md: told by a notice, or words must leave the prompt, and an epoch begins. */
+export type MemoryNews = { readonly kind: 'notice'; readonly text: string } | { readonly kind: 'epoch' };
 
 /** A model-made text that replaces a long result in later prompts; '' if the model's answer was unusable. */
 export interface MadeCitation {
@@ -147,7 +155,13 @@ export type ModelStepResult = {
   /** The model failed, at an unknown cost. */
   | { readonly kind: 'failed'; readonly failure: StepFailure }
   /** `usedUp`: a shared budget is exhausted. `recalled`: the text of a notice. */
-  | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError; readonly recalled?: string }
+  | {
+      readonly kind: 'deferred';
+      readonly reason: DeferReason;
+      readonly usedUp?: TurnError;
+      readonly recalled?: string;
+      readonly news?: MemoryNews;
+    }
 );
 
 /** `title`: makes a title from the question and answer in these slots. */

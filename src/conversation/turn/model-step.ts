@@ -10,6 +10,7 @@ import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
 import { MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import { knownRefusals, learnFromAnswer, learnSize, mayBeTooLong, noteUnexplained, suspectSize } from '../context/learning.js';
+import { acceptNews, contextInPrompt, pinMemory, pinnedMemory } from '../context/pinned-memory.js';
 import type { TurnError } from '../protocol/contract.js';
 import { citationsUsage, payOnce, sharesOf } from '../state/budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool } from './model-step-effects.js';
@@ -66,6 +67,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
   const { call, riding } = turn.phase;
   const isFirst = !turn.isConfigured;
   const shares = sharesOf(state);
+  const pinned = pinnedMemory(state);
   const inPlace = fallbackModel(state);
   const fallback = fallbackOf(turn);
   return {
@@ -91,6 +93,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
+    ...(pinned && { pinned: { version: pinned.version, told: pinned.told, forgotten: pinned.forgotten } }),
     ...(compaction.learned && { learned: compaction.learned }),
     ...(turn.deferred.length > 0 && { deferred: turn.deferred }),
     ...(shares && { shares }),
@@ -98,7 +101,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       id: call.id,
       slot: call.slot,
       seq: call.seq,
-      context: state.context,
+      context: contextInPrompt(state),
       base: compaction.base,
       since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
@@ -134,7 +137,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
   const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), input, output);
-  const state = payMade(output.tools.reduce(acceptToolResult, found), input, output);
+  const state = payMade(output.tools.reduce(acceptToolResult, pinMemory(found)), input, output);
   if (!state.turn) return state;
   switch (output.kind) {
     case 'answered':
@@ -204,14 +207,14 @@ function acceptFound(
 /** (turn/no-reason-defers-twice) */
 function acceptDeferral(
   state: ConversationState,
-  { reason, configured, usedUp, recalled }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
+  { reason, configured, usedUp, recalled, news }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
 ): ConversationState {
   const { turn } = state;
   if (!turn) return state;
   if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
   if (configured?.kind === 'unusable') return endUnusable(state, configured);
   if (usedUp) return endWithOpenCalls(state, 'budget', usedUp);
-  const told = recalled === undefined ? state : withRecalled(state, turn, recalled);
+  const told = recalled === undefined ? (news ? acceptNews(state, turn, news) : state) : withRecalled(state, turn, recalled);
   const noted = withTurn(told, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
   return nextModelCall(noted, openToolCalls(noted));
 }

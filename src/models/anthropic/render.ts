@@ -4,7 +4,8 @@
  *
  * - Messages come normalized. Neighbours on the person's side become one user message, tool results first.
  * - The API refuses history with tools in a request without any: a stand-in is sent then, and may not be called.
- * - At most four cache marks: the last tool, the system prompt, and the ends of the last two user messages.
+ * - At most four cache marks: the part of the system prompt that sessions share (the tools stand before it), the rest of it with what is
+ *   remembered, and the ends of the last two user messages.
  * - A cached beginning is never rewritten: a mark before a whole result stays when the result is cited, so that the cache finds it again.
  *
  * @rule anthropic/blocks-as-they-came: Assistant blocks go back as they came, in their order. (test: test/models/render.test.ts)
@@ -47,14 +48,13 @@ const NO_TOOLS: ToolDescription = {
 };
 
 export function renderRequest(request: ModelRequest): MessageCreateParamsStreaming {
-  const system = toWellFormed(request.system);
   const schema = sentSchema('anthropic', request)?.schema;
   // Blank ones are refused.
   const stopAt = request.stopAt?.filter((text) => text.trim() !== '') ?? [];
   return {
     model: request.model,
     max_tokens: request.maxTokens,
-    ...(system.trim() !== '' && { system: [{ type: 'text', text: system, cache_control: CACHE }] }),
+    ...renderSystem(request),
     ...renderTools(request),
     ...(stopAt.length > 0 && { stop_sequences: stopAt }),
     messages: renderMessages(request.messages),
@@ -63,22 +63,34 @@ export function renderRequest(request: ModelRequest): MessageCreateParamsStreami
   };
 }
 
-function renderTools({ tools, messages, mustCall, oneCall }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+function renderSystem({ system, sharedSystem = system.length }: ModelRequest): Pick<MessageCreateParamsStreaming, 'system'> {
+  const parts = [system.slice(0, sharedSystem), system.slice(sharedSystem).trimStart()].map(toWellFormed);
+  const blocks = parts.flatMap((text) => (text.trim() === '' ? [] : [{ type: 'text' as const, text, cache_control: CACHE }]));
+  return blocks.length === 0 ? {} : { system: blocks };
+}
+
+function renderTools({
+  system,
+  tools,
+  messages,
+  mustCall,
+  oneCall,
+}: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
   if (tools.length > 0) {
-    const described = tools.map((tool, at) => renderTool(tool, at === tools.length - 1));
+    const described = tools.map((tool, at) => renderTool(tool, system.trim() === '' && at === tools.length - 1));
     const single = oneCall && ({ disable_parallel_tool_use: true } as const);
     if (!mustCall && !oneCall) return { tools: described };
     return { tools: described, tool_choice: { type: mustCall ? 'any' : 'auto', ...single } };
   }
-  return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, true)], tool_choice: { type: 'none' } } : {};
+  return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, false)], tool_choice: { type: 'none' } } : {};
 }
 
-function renderTool(tool: ToolDescription, last: boolean): Tool {
+function renderTool(tool: ToolDescription, marked: boolean): Tool {
   return {
     name: tool.name,
     description: toWellFormed(tool.description),
     input_schema: toToolSchema(tool.inputSchema, 'full') as unknown as Tool.InputSchema,
-    ...(last && { cache_control: CACHE }),
+    ...(marked && { cache_control: CACHE }),
   };
 }
 
