@@ -8,6 +8,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Activities } from './activities/index.js';
 import { agentsFolder, type AgentTrust } from './agents/load-agent.js';
@@ -63,6 +64,12 @@ export type { Observed, Observer, Extensions } from './extensions/user-config.js
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
 export type { AgentTrust } from './agents/load-agent.js';
 export type { Notification, StateChange, StateSummary, TurnNews } from './conversation/views/observation.js';
+
+/**
+ * An expression with nested repetition, as `(a+)+$`, takes exponential time for some texts, and nothing can stop it. After 50,000 steps back V8
+ * goes on with an engine that takes linear time, unless the expression refers back or looks around.
+ */
+setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';

@@ -4,7 +4,7 @@
  */
 import type { Argument, Command, Option } from 'commander';
 import type { Config } from '../config.js';
-import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN } from '../conversation/protocol/contract.js';
 import type { CommandFrame } from './session/command.js';
 import { EXIT } from './terminal/exit.js';
 
@@ -236,7 +236,7 @@ export async function complete(frame: CommandFrame, kind: Completable): Promise<
       const { client } = await frame.open();
       const listed = await client.list({ limit: MAX_CONVERSATIONS });
       // A sub-agent's has a colon, at which bash splits words.
-      return offer(listed.map(({ id }) => id).filter((id) => ID_PATTERN.test(id)));
+      return offer(listed.map(({ id }) => id).filter((id) => CONVERSATION_PATTERN.test(id)));
     }
     case 'agents':
       return offer(await (await import('../agents/load-agent.js')).agentNames(frame.config()));

@@ -17,6 +17,7 @@ import { MEMORY } from './commands/memory.js';
 import { MEMORY_DECIDE } from './commands/memory-decide.js';
 import { PROJECT } from './commands/project.js';
 import { RUN } from './commands/run.js';
+import { SCHEDULE } from './commands/schedule.js';
 import { SEARCH } from './commands/search.js';
 import { SHOW, WATCH } from './commands/show.js';
 import { STEPPING } from './commands/stepping.js';
@@ -34,6 +35,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Run', RUN],
   ['Talk', [...TALK, ...SHOW, ...LIST]],
   ['Decide', DECIDE],
+  ['At certain times', SCHEDULE],
   ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_DECIDE]],
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
@@ -48,6 +50,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'admin token': 'create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH',
   history: 'HISTORY: what earlier conversations of a scope were about, newest first',
   mcp: 'serve conversations to MCP clients; look at the MCP servers of agents',
+  schedule: 'conversations that begin, or get a message, at certain times',
   webhooks: 'events that workers post to an address of yours (docs/reference/protocols.md)',
 };
 

@@ -35,6 +35,8 @@ export function createList(client: Client): (options?: ListOptions) => Promise<L
     try {
       for await (const info of client.workflow.list({ query: wanted.join(' AND ') })) {
         if (++seen > scan) break;
+        // A schedule's message to another conversation.
+        if (info.memo?.['into'] !== undefined) continue;
         const listed = toListed(info);
         // Whatever a query says, and however a database compares.
         if (tenant !== undefined && listed.tenant !== tenant) continue;

@@ -4,6 +4,7 @@ import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle 
 import { checkMessage, createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
 import { createAttach, type AttachClient, createUploads, DEFAULT_KEPT_BYTES, type UploadsClient } from './uploads.js';
 import { toDescription, type Description, type Listed } from './describe.js';
+import { createSchedules, type SchedulesClient } from './schedules.js';
 import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
 import { ClientError, toClientError } from './errors.js';
 import { createLineageClient, type LineageClient } from './lineage.js';
@@ -17,7 +18,7 @@ import { createReading, type ReadingClient } from './reading.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
-  ID_PATTERN,
+  CONVERSATION_PATTERN,
   type ConversationOutcome,
   type Message,
   type QueuedEvent,
@@ -68,6 +69,7 @@ export interface PerduraClient
     HumanInputClient,
     InsightClient,
     ReadingClient,
+    SchedulesClient,
     SteppingClient,
     UploadsClient,
     UsageClient {
@@ -172,7 +174,7 @@ export function createClientWith({
     const { agent, scope, title, origin, publicId, owner } = start.value;
     const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
-      workflowId: checkedId(id, ID_PATTERN),
+      workflowId: checkedId(id, CONVERSATION_PATTERN),
       taskQueue,
       args: [options],
       memo: {
@@ -262,6 +264,7 @@ export function createClientWith({
     ...stepping,
     ...createInsight({ namespace, store, keyOf, describe, status, context, control: stepping.control, reading, runs, replay }),
     ...createUsage({ store, namespace }),
+    ...createSchedules({ client, startOptions }),
     ...createLineageClient({
       ...{ client, namespace, taskQueue, store, handleOf, askWorker, unlessAway, describe, status, startOptions, checkAgent },
     }),
@@ -366,9 +369,12 @@ export function createClientWith({
 
 /** A sub-agent can be spoken of, but is started by its parent alone. */
 function checkedId(id: string, ...patterns: readonly RegExp[]): string {
-  const allowed = patterns.length > 0 ? patterns : [ID_PATTERN, CHILD_PATTERN];
+  const allowed = patterns.length > 0 ? patterns : [CONVERSATION_PATTERN, CHILD_PATTERN];
   if (allowed.some((pattern) => pattern.test(id))) return id;
-  throw new ClientError('invalid', `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${ID_PATTERN.source}`);
+  throw new ClientError(
+    'invalid',
+    `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${CONVERSATION_PATTERN.source}`,
+  );
 }
 
 async function withId(message: string | Message): Promise<Message & { readonly id: string }> {

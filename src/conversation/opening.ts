@@ -30,7 +30,18 @@ interface Run {
 }
 
 export function openStarted(
-  { agent, scope, delegation, origin, tenant: _tenant, publicId: _publicId, ...rest }: ReadStart,
+  {
+    agent,
+    scope,
+    delegation,
+    origin,
+    tenant: _tenant,
+    publicId: _publicId,
+    message: _message,
+    into: _into,
+    first: _first,
+    ...rest
+  }: ReadStart,
   { conversation, life, rules, at }: Run,
 ): ConversationState {
   const opened = openConversation({ ...rest, identity: { life, agent, scope }, conversation, delegation, rules, at });

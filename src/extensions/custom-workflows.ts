@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { createContext, Script } from 'node:vm';
 import { bundleWorkflowCode, type BundleOptions } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
@@ -37,7 +37,12 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
     logger: listener(warnings),
     webpackConfigHook: (given) => {
       const config = forThisNode(given);
-      return { ...config, resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) } };
+      const counted = { test: /\.[cm]?[jt]s$/, enforce: 'post' as const, exclude: isOurs, loader: require.resolve('./counted-loops') };
+      return {
+        ...config,
+        module: { ...config.module, rules: [...(config.module?.rules ?? []), counted] },
+        resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) },
+      };
     },
   }).catch((cause: unknown) => {
     throw refuse(`cannot be bundled: ${inBrief([...warnings, errorMessage(cause)])}`, cause);
@@ -78,6 +83,13 @@ const SANDBOX_GLOBALS = {
   assert: Object.assign(() => undefined, { AssertionError: Error }),
   console,
 };
+
+/** What an application brings is counted, also of other packages. */
+function isOurs(file: string): boolean {
+  return file.startsWith(OURS) || /[\\/]node_modules[\\/]@temporalio[\\/]/.test(file);
+}
+
+const OURS = join(__dirname, '..', sep);
 
 /** Ours last: a project whose packages are not hoisted finds Temporal's through us. */
 function listModules(before: readonly string[] = ['node_modules']): string[] {

@@ -20,23 +20,24 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { apply } from '../conversation/apply.js';
-import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
+import { CHILD_PATTERN, CONVERSATION_PATTERN } from '../conversation/protocol/limits.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
-import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
+import { LIMITS, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { handOverReason } from '../conversation/opening.js';
-import { readStart } from '../conversation/protocol/input.js';
+import { readStart, type ReadStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/identity.js';
+import { NO_USAGE } from '../records/message.js';
 import { nextStep } from '../conversation/next-step.js';
 import { openCarried, openStarted, LATEST_RULES } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationState } from '../conversation/state.js';
 import { createAnswers, handleMessages } from './handlers.js';
-import { createChangeNotifier } from './requests.js';
+import { arrival, createChangeNotifier } from './requests.js';
 import { type Host, refusedSeal } from './host.js';
-import { FAILURES } from './messages.js';
+import { FAILURES, messageSignal } from './messages.js';
 import { createPerformer } from './perform.js';
 
 /** The start argument, or what a run hands to the next. */
@@ -47,7 +48,9 @@ export async function converse(
   argument: ConversationArgument | undefined,
   reduce: ReturnType<typeof createReducerRegistry>,
 ): Promise<ConversationOutcome> {
-  let state = begin(host, argument);
+  const { start, ...begun } = begin(host, argument);
+  if (start?.into !== undefined) return sendInto(host, start.into, start.message);
+  let { state } = begun;
   const answers = createAnswers();
   const notifier = createChangeNotifier();
   let handingOver = false;
@@ -74,6 +77,7 @@ export async function converse(
   const updates = handleMessages({ host, state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(host, dispatch, updates.resultOf, reduce);
   const settled = (): boolean => host.allHandlersFinished() && performer.hasSent();
+  if (start?.first) dispatch(arrival(start.first, dueId(host) ?? start.first.id ?? host.uuid(), host.now()));
 
   for (;;) {
     const due = handOverReason(state, { ...host.measure(), updates: updates.count() });
@@ -110,7 +114,13 @@ export async function converse(
   }
 }
 
-function begin(host: Host, argument: ConversationArgument | undefined): ConversationState {
+interface Begun {
+  readonly state: ConversationState;
+  /** Of the first run. */
+  readonly start?: ReadStart;
+}
+
+function begin(host: Host, argument: ConversationArgument | undefined): Begun {
   const info = host.info();
   // A history without a mark goes by the first rules.
   const run = { conversation: info.workflowId, life: info.firstExecutionRunId, rules: pinnedRules(host), at: host.now() };
@@ -121,7 +131,7 @@ function begin(host: Host, argument: ConversationArgument | undefined): Conversa
       throw startRefusal(host, `the run before it handed over a state that no worker of ours has signed (${unsealed}); ${WHAT_TO_DO}`);
     const opened = openCarried(argument.carried, run);
     if (!opened.ok) throw startRefusal(host, `the run before it handed over ${opened.reason}; ${WHAT_TO_DO}`);
-    return opened.value;
+    return { state: opened.value };
   }
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(host, start.reason);
@@ -129,9 +139,28 @@ function begin(host: Host, argument: ConversationArgument | undefined): Conversa
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
     throw startRefusal(host, 'start.delegation is for sub-agents, which a conversation starts');
-  const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
+  const pattern = delegation ? CHILD_PATTERN : CONVERSATION_PATTERN;
   if (!pattern.test(info.workflowId)) throw startRefusal(host, `the workflow id must match ${pattern.source}`);
-  return openStarted(start.value, run);
+  return { state: openStarted(start.value, run), start: start.value };
+}
+
+async function sendInto(host: Host, into: string, message: StartOptions['message'] = ''): Promise<ConversationOutcome> {
+  host.upsertMemo({ into });
+  const id = dueId(host);
+  const given = typeof message === 'string' ? { text: message } : message;
+  await host.signal(into, messageSignal, [id === undefined ? given : { ...given, id }]).catch((error: unknown) => {
+    const reason = `cannot send to conversation ${into}: it does not run, so nothing was sent; start it, or name another`;
+    throw ApplicationFailure.create({ message: reason, nonRetryable: true, cause: error as Error });
+  });
+  return { turns: 0, sessions: 0, usage: NO_USAGE };
+}
+
+/** The message of a Temporal Schedule that is due at this time: one, however often Temporal starts it. */
+function dueId(host: Host): string | undefined {
+  const { TemporalScheduledById: [schedule] = [], TemporalScheduledStartTime: [due] = [] } = host.info().searchAttributes ?? {};
+  if (typeof schedule !== 'string' || !(due instanceof Date)) return undefined;
+  const at = `@${due.toISOString().replace('.000Z', 'Z')}`;
+  return `${schedule.slice(0, LIMITS.idLength - at.length)}${at}`;
 }
 
 const WHAT_TO_DO = '`perdura resume` begins another with the turns that the store has';

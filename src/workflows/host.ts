@@ -21,6 +21,7 @@ export interface HostInfo {
   readonly continuedFromExecutionRunId?: string;
   readonly parent?: { readonly workflowId: string };
   readonly memo?: Readonly<Record<string, unknown>>;
+  readonly searchAttributes?: Readonly<Record<string, readonly unknown[] | undefined>>;
   readonly historyLength: number;
 }
 

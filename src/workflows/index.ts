@@ -10,6 +10,7 @@ import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/web
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
 import { keepMemory, type MemoryArgument } from './memory.js';
+import { withLimits } from './reducer-limits.js';
 import { temporalHost } from './temporal-host.js';
 import { deliverWebhook } from './webhook.js';
 
@@ -33,7 +34,7 @@ export type {
 export function createConversation(
   options: { readonly reducers?: Reducers } = {},
 ): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
-  const reduce = createReducerRegistry(options.reducers ?? {});
+  const reduce = withLimits(createReducerRegistry(options.reducers ?? {}));
   return (argument, measure) => converse(temporalHost(measure), argument, reduce);
 }
 

@@ -21,7 +21,7 @@ interface Row {
 const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
-const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host'].map(
+const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reducer-limits', 'reserved-names', 'temporal-host'].map(
   (name) => `workflows/${name}.ts`,
 );
 
@@ -135,6 +135,7 @@ export const ARROWS: readonly Row[] = [
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts'] },
+  { place: 'extensions/counted-loops.ts', may: [], packages: ['acorn'] },
   // Posts to the addresses that an operator has named.
   {
     place: 'extensions/webhooks.ts',

@@ -21,7 +21,7 @@ import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { createReplays, hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';
-import type { Observe } from './world.js';
+import type { Observe, WorldOptions } from './world.js';
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
 
@@ -78,9 +78,9 @@ export async function runWorker(
   connection: NativeConnection,
   taskQueue: string,
   activities: Activities,
-  { installation, observe }: { readonly installation?: Secrets | undefined; readonly observe?: Observe | undefined },
+  { installation, observe, workflows }: Pick<WorldOptions, 'installation' | 'observe' | 'workflows'>,
 ): Promise<() => Promise<void>> {
-  const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(installation) };
+  const code = { workflowBundle: workflows ?? (await workflowBundle()), dataConverter: converterOf(installation) };
   const made = workerOptions({ connection, namespace: 'default', taskQueue, activities });
   const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
   const sinks: InjectedSinks<{ conversation: ConversationListener }> = {

@@ -73,6 +73,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly compactionPlugins?: CompactionPlugins;
   /** Where events go, and how long a receiver has. */
   readonly webhooks?: { readonly endpoints: readonly WebhookEndpoint[] } & WebhookOptions;
+  /** On Temporal: a bundle of one's own, in place of ours. */
+  readonly workflows?: { readonly code: string };
   /** Signs what runs hand over. */
   readonly installation?: Secrets;
   /** How people sign in at MCP servers. */

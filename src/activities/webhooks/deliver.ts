@@ -97,7 +97,7 @@ async function answerAt(dependencies: ConversationDependencies, slot: number | n
 async function shownId({ readPublicId, identity }: ConversationDependencies, id: string): Promise<string> {
   if (readTenant(identity.scope) === undefined) return id;
   if (!readPublicId) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
-  const [root = '', ...below] = id.split(':');
+  const [root = '', ...below] = id.split(/:(?=turn_)/);
   return [await readPublicId(root), ...below].join(':');
 }
 

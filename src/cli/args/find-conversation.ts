@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
-import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Config } from '../../config.js';
 import { CHILD_PATTERN, isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { keptToken } from '../../gateway/access/entrance.js';
@@ -30,7 +30,7 @@ export async function findConversation({ client, config, output, withSlowNotice 
 }
 
 /** Of a conversation's id or of a sub-agent's: `conv-3f2a:turn_0001:1`. */
-const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
+const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,84}(?::[A-Za-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended takes nothing; better reported here than as "no such conversation". */
 export async function findRunning(session: Desk, given: string): Promise<string> {
@@ -54,7 +54,7 @@ async function find(client: PerduraClient, beginning: string): Promise<string> {
   let missing: unknown;
   try {
     // The product's other workflows have colons in their ids too.
-    if (ID_PATTERN.test(beginning) || CHILD_PATTERN.test(beginning)) return (await client.describe(beginning)).id;
+    if (CONVERSATION_PATTERN.test(beginning) || CHILD_PATTERN.test(beginning)) return (await client.describe(beginning)).id;
   } catch (error) {
     if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
     missing = error;
@@ -62,7 +62,7 @@ async function find(client: PerduraClient, beginning: string): Promise<string> {
   // Where visibility cannot search for a beginning, there is none.
   const listed = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 100 }).catch(() => []);
   // A conversation and its sub-agents begin with the same: meant is the conversation, as long as no colon is typed.
-  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:.*$/, '')))];
+  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:turn_.*$/, '')))];
   const [first, second] = found;
   if (first !== undefined && second === undefined) return first;
   if (first === undefined) {
@@ -129,7 +129,7 @@ export async function findRemembered(session: Desk, given: string): Promise<stri
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound) throw error;
     const id = (await namedByTenant(session.config, given)) ?? given;
-    if (!ID_PATTERN.test(id)) throw error;
+    if (!CONVERSATION_PATTERN.test(id)) throw error;
     return id;
   }
 }

@@ -12,7 +12,7 @@ import { toTerminalLine } from '../terminal/terminal-text.js';
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Config } from '../../config.js';
-import { ID_PATTERN, type Status } from '../../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN, type Status } from '../../conversation/protocol/contract.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { explainEnd } from '../../insight/turns.js';
 import { answerText, isFromPerson, shownText } from '../../records/message.js';
@@ -159,7 +159,7 @@ function takeEnd(text: string): string {
 
 export function readLastConversation(cwd: string): string {
   const id = readFile(lastConversationFile(cwd));
-  if (id !== undefined && ID_PATTERN.test(id)) return id;
+  if (id !== undefined && CONVERSATION_PATTERN.test(id)) return id;
   throw new CliError('cannot go on with the last conversation: there is none in this folder; leave out -c to begin one', EXIT.notFound);
 }
 

@@ -3,7 +3,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import { namedByTenant } from '../args/find-conversation.js';
-import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN } from '../../conversation/protocol/contract.js';
 import { readLastConversation, type ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { canAsk, onInterrupt, onTermination } from '../terminal/input.js';
@@ -42,7 +42,7 @@ export async function chat(
     throw new CliError('-r needs the id of a conversation where nobody can be asked: -r ID; `perdura list` lists them', EXIT.usage);
   }
   if (typeof resume === 'string') resume = (await namedByTenant(config, resume)) ?? resume;
-  if (typeof resume === 'string' && !ID_PATTERN.test(resume)) {
+  if (typeof resume === 'string' && !CONVERSATION_PATTERN.test(resume)) {
     throw new CliError(`${JSON.stringify(resume)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
   }
 

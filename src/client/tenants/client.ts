@@ -36,6 +36,12 @@ export function createClientOfNoTenant(client: PerduraClient): PerduraClient {
   return createDoor(client, known, createNamesOfNone(known));
 }
 
+function noSchedule(id: string): Promise<never> {
+  return Promise.reject(
+    new ClientError('not-found', `there is no schedule ${id.slice(0, 80)}: those of an installation are its operator's`),
+  );
+}
+
 type AnyMethod = (...given: readonly unknown[]) => Promise<unknown>;
 type MethodsOnId<T> = { [K in keyof T]: T[K] extends (id: string, ...rest: never[]) => Promise<unknown> ? K : never }[keyof T];
 
@@ -217,6 +223,11 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
       pass([], async (show) => show(await client.failures({ ...(limit !== undefined && { limit }), tenant, ...among }))),
     // Workers are the installation's, and their names are those of machines.
     workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
+    // So are schedules, whose ids no tenant has to itself.
+    addSchedule: noSchedule,
+    schedules: () => Promise.resolve([]),
+    pauseSchedule: noSchedule,
+    deleteSchedule: noSchedule,
 
     scope(scope) {
       // As the tenant calls it: a whole name would be another's.

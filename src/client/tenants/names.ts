@@ -37,7 +37,7 @@ export function createTenantIds(tenant: string, key: string): TenantIds {
     prefix,
     toWorkflowId(publicId) {
       if (!ID_PATTERN.test(publicId) && !CHILD_PATTERN.test(publicId)) throw noId(publicId);
-      const [root = '', ...below] = publicId.split(':');
+      const [root = '', ...below] = publicId.split(/:(?=turn_)/);
       return [`${prefix}${hashFamily(root)}${hash('id', root, 32)}`, ...below].join(':');
     },
     toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${hashFamily(publicPrefix)}` : undefined),
@@ -84,7 +84,7 @@ const KNOWN_FOR_MS = 30_000;
 
 /** Sub-agents are known by their parent's. */
 export function baseId(id: string): string {
-  return id.split(':')[0] ?? id;
+  return id.split(':turn_')[0] ?? id;
 }
 
 export function createKnownConversations(describe: (id: string) => Promise<Owner>, now: () => number = Date.now): KnownConversations {

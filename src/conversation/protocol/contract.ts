@@ -6,7 +6,7 @@ import type { Budget } from '../../records/identity.js';
 import type { Fallback, StopReason, TurnError, WaitKind } from '../../records/feed-event.js';
 import type { Usage } from '../../records/message.js';
 
-export { CHILD_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
+export { CHILD_PATTERN, CONVERSATION_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
 export { STOP_REASONS } from '../../records/feed-event.js';
 export type { Fallback, FeedEvent, StopReason, TurnError, TurnResult, WaitKind } from '../../records/feed-event.js';
 export type { Delegation } from './human-input.js';

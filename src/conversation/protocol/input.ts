@@ -1,7 +1,7 @@
 /** What a program says to a conversation beside messages: how it starts, where it comes from, and what is to become of its turns. */
 import * as v from 'valibot';
 import { delegationSchema } from './human-input.js';
-import { contextSchema, readMessage, type ReadMessage } from './message.js';
+import { contextSchema, readMessage, type Message, type ReadMessage } from './message.js';
 import {
   beginning,
   bool,
@@ -22,12 +22,12 @@ import {
   oneOf,
 } from './schema.js';
 import { mode } from './stepping.js';
-import { TENANT_PATTERN } from './limits.js';
+import { CONVERSATION_PATTERN, TENANT_PATTERN } from './limits.js';
 import { qualifiedScope } from '../../records/identity.js';
 
 const originSchema = strict({
   kind: oneOf('fork', 'resume'),
-  conversation: id,
+  conversation: like(CONVERSATION_PATTERN),
   life,
   /** A run of that life, for healing; absent where Temporal has none any more. */
   run: v.optional(life),
@@ -94,16 +94,28 @@ const startSchema = part({
   delegation: v.optional(delegationSchema),
   /** What it begins with: the turns of another life, up to one of them. */
   origin: optionalOrNull(originSchema),
+  /** The first message, as of `send`. Of a Temporal Schedule its id is `<schedule>@<due>`: a due time is one message. */
+  message: v.optional(v.custom<string | Message>(() => true)),
+  /** Not a conversation of its own: it hands `message` to this one, which runs, and ends. For Temporal Schedules, which only start workflows. */
+  into: v.optional(like(CONVERSATION_PATTERN)),
 });
 
 /** Argument of the workflow `conversation` at its start. */
 export interface StartOptions extends v.InferOutput<typeof startSchema> {}
 
-export type ReadStart = ReturnType<typeof withDefaults>;
+export type ReadStart = ReturnType<typeof withDefaults> & { readonly first?: ReadMessage };
 
 export function readStart(payload: unknown): Checked<ReadStart> {
   const start = read(startSchema, payload ?? {}, 'start');
-  return start.ok ? { ok: true, value: withDefaults(start.value) } : start;
+  if (!start.ok) return start;
+  const { message, into, delegation } = start.value;
+  if (message === undefined)
+    return into === undefined ? { ok: true, value: withDefaults(start.value) } : refuse('start.into needs start.message');
+  if (delegation) return refuse('start.message is for conversations: a sub-agent begins with its task');
+  const first = readMessage(message);
+  if (!first.ok) return refuse(`start.message: ${first.reason}`);
+  if (first.value.kind === 'reset') return refuse('start.message is the reset: a conversation begins without anything to clear');
+  return { ok: true, value: { ...withDefaults(start.value), first: first.value } };
 }
 
 function withDefaults({

@@ -3,7 +3,7 @@
  * with it. Nothing here throws: a refusal says where, what must stand there, and the limit.
  */
 import * as v from 'valibot';
-import { CHILD_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
+import { CHILD_PATTERN, CONVERSATION_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { truncate, utf8Length } from '../../records/text.js';
 import { LAST_TIME } from '../../records/text.js';
@@ -168,7 +168,7 @@ export const turn = like(/^turn_\d{4,15}$/, 'look like "turn_0007"');
 export const capability = like(/^[\w-]{16,64}$/, 'be the one of its start');
 export const conversation = is<string>(
   'the id of a conversation',
-  (value) => typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value)),
+  (value) => typeof value === 'string' && (CONVERSATION_PATTERN.test(value) || CHILD_PATTERN.test(value)),
 );
 
 // Records.

@@ -48,6 +48,7 @@ const OF_OPERATORS = [
   ...(['setMode', 'step', 'setBreakpoints', 'control', 'editQueue', 'moments', 'moment', 'cancel', 'terminate', 'begin'] as const),
   ...(['deleteConversation', 'key', 'runs', 'archived', 'imported', 'openMemory'] as const),
   ...(['usage', 'allApprovals', 'failures', 'workers', 'sweepUploads'] as const),
+  ...(['addSchedule', 'schedules', 'pauseSchedule', 'deleteSchedule'] as const),
 ] as const;
 
 const DEFAULT_AGENT = 'default';

@@ -8,7 +8,7 @@ import type { AgentApp, AgentContext, ContentBlock, McpServer, PromptResponse, S
   'resolution-mode': 'import',
 };
 import { ClientError, type Pending } from '../../client.js';
-import { ID_PATTERN, type Message } from '../../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN, type Message } from '../../conversation/protocol/contract.js';
 import { withoutPrefix } from '../../conversation/protocol/message.js';
 import { pickMedia, type ClientTool, type JsonValue, type Media } from '../../records/message.js';
 import { turnStream } from '../core/turn-stream.js';
@@ -348,7 +348,7 @@ export async function createAcpAgent({
       withProtocolErrors('list', async () => {
         const from = cursor === undefined || cursor === null ? 0 : Number(cursor);
         if (!Number.isSafeInteger(from) || from < 0 || from > MAX_SESSIONS) throw invalid('the cursor is none of session/list');
-        const listed = await client.list({ limit: from + PAGE + 1, where: ({ id }) => ID_PATTERN.test(id) });
+        const listed = await client.list({ limit: from + PAGE + 1, where: ({ id }) => CONVERSATION_PATTERN.test(id) });
         return {
           // A conversation belongs to no folder: it is shown in the one that the editor asks from.
           sessions: listed.slice(from, from + PAGE).map(({ id, title, startedAt, closedAt }) => ({

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { InputRequiredResult, McpServer, ServerContext } from '@modelcontextprotocol/server' with { 'resolution-mode': 'import' };
 import type { Pending, PerduraClient } from '../../client.js';
-import { ID_PATTERN, LIMITS, type TurnResult } from '../../conversation/protocol/contract.js';
+import { CONVERSATION_PATTERN, ID_PATTERN, LIMITS, type TurnResult } from '../../conversation/protocol/contract.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import type { MediaSource } from '../../records/message.js';
 import { isoTime } from '../../records/text.js';
@@ -33,7 +33,7 @@ const answerShape = z.looseObject({
   approvals: z.array(z.looseObject({ kind: z.string(), tool: z.string(), call_id: z.string(), hash: z.string() })).optional(),
 });
 
-export const conversation = z.string().regex(ID_PATTERN).describe('id of the conversation');
+export const conversation = z.string().regex(CONVERSATION_PATTERN).describe('id of the conversation');
 
 const attachments = z
   .array(z.string().max(MAX_REFERENCE))

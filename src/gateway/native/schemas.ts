@@ -4,7 +4,7 @@
  */
 import { z } from '@hono/zod-openapi';
 import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
+import { CHILD_PATTERN, CONVERSATION_PATTERN, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { MEDIA_KINDS, type JsonValue } from '../../records/message.js';
 
 /** How deep and long it may be is checked once, by the client. */
@@ -60,7 +60,7 @@ export const scopeName = z
   .regex(new RegExp(`^(?:${unanchored(TENANT_PATTERN)}\\.)?${unanchored(ID_PATTERN)}$`));
 
 /** Those of sub-agents are made of their parents'. */
-export const conversationId = z.string().max(200).regex(anyPattern(ID_PATTERN, CHILD_PATTERN));
+export const conversationId = z.string().max(200).regex(anyPattern(CONVERSATION_PATTERN, CHILD_PATTERN));
 const id = conversationId.openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
 export const turnId = z
   .string()
