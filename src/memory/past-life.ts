@@ -62,6 +62,8 @@ export async function writeLife(store: Store, key: ConversationKey, { entries, a
     await store.entries.append(key, await Promise.all(bySlot.slice(at, at + PAGE).map((entry) => withTextsStored(store, key, entry))));
   }
   if (archived.length > 0) await store.entries.archive(key, archived, 0);
+  // What was summarized where it comes from, long-term memory is not given again.
+  if (archived.length > 0) await store.lives.claim(key, { v: 1, id: 'imported', slots: archived });
   for (const episode of [...episodes].reverse()) await store.episodes.add(key, episode);
 }
 

@@ -42,7 +42,7 @@ export interface NormalizeOptions {
 const OPAQUE_THINKING: readonly (string | undefined)[] = ['redacted_thinking', 'reasoning'];
 
 export const CONTINUE: UserMessage = { role: 'user', text: 'Continue.' };
-export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person interrupted the answer at this point.]' };
+export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person stopped the answer here.]' };
 
 export function normalize(messages: readonly ConversationMessage[], { provider }: NormalizeOptions): ConversationMessage[] {
   const answers = matchAnswers(messages);

@@ -71,6 +71,13 @@ export interface JoinedSessions {
   readonly of: readonly number[];
 }
 
+/** Entries of a life that one request to long-term memory is about, from this life or from another one that shares them. */
+export interface Claim {
+  readonly v: 1;
+  readonly id: string;
+  readonly slots: readonly SlotRange[];
+}
+
 /** What a rewind has cut out of a life. */
 export interface Cut {
   readonly v: 1;

@@ -40,7 +40,7 @@ const FREQUENT = {
 } as const satisfies Methods;
 const RARE = {
   effects: ['spend'],
-  lives: ['begin', 'cut'],
+  lives: ['begin', 'cut', 'claim'],
   episodes: ['add', 'remove'],
   turnEnds: ['add'],
   vectors: ['add'],

@@ -11,7 +11,7 @@
  * @rule stores/foreign-is-skipped: Foreign or damaged data is skipped and counted, and never fails a reader of something else. (test:
  *   test/stores/file/file.test.ts)
  */
-import type { Beginning, Cut, LifeName, SlotRange } from '../records/slots.js';
+import type { Beginning, Claim, Cut, LifeName, SlotRange } from '../records/slots.js';
 import type { BodyRef, Entry, JsonValue } from '../records/message.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
@@ -110,6 +110,9 @@ export interface Lives {
   cut(key: ConversationKey, cut: Cut): Promise<void>;
   /** In the order of their branches. */
   cuts(key: ConversationKey): Promise<Cut[]>;
+  /** Entries of this life that a consolidation has taken up, once per `claim.id`: the first one counts. */
+  claim(key: ConversationKey, claim: Claim): Promise<void>;
+  claims(key: ConversationKey): Promise<readonly Claim[]>;
   /**
    * The lives of a conversation that there are, with `tree` those of its sub-agents too. Without `scope` it is found where the store keeps
    * it; Redis, which does not, answers `default`.

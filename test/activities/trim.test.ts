@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { consolidatedSlots, summariesByRequest, trim } from '../../src/activities/memory/evict.js';
+import { summariesByRequest, trim } from '../../src/activities/memory/evict.js';
 import type { TrimInput, TrimmedTurns } from '../../src/conversation/context/compaction-effects.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
@@ -186,16 +186,9 @@ test('of more summaries than one text takes the newest stand there, and how the 
   expect(summary).toMatch(/^\[left out here: [123] earlier summar(y|ies); search_history finds them\]/);
 });
 
-test('which slots of a life were consolidated is in HISTORY, of a shared life as far as it is shared', async () => {
+test('a summary is found by its request, and a raw fallback is none', async () => {
   await remembered('s1/1-8', 'x');
   await remembered('s1/9-16', 'x', 'raw-fallback');
-  await remembered('s1/17-20', 'too old', 'summary', SINCE / 1000 - 90_000);
-  await store.documents.appendHistory(KEY, { id: 'other/l0/s1/1-40', kind: 'summary', ts: SINCE / 1000 + 5, text: 'x' });
-  const slots = async (lives: Parameters<typeof consolidatedSlots>[2]['lives']): Promise<number[]> =>
-    (await consolidatedSlots(store.documents, KEY, { lives, since: SINCE })).sort((a, b) => a - b);
-  expect(await slots([KEY])).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
-  expect(await slots([{ conversation: 'other', life: 'l0', slots: [[39, 44]] }])).toEqual([39, 40]);
-  expect(await slots([{ conversation: 'nobody', life: 'l0' }])).toEqual([]);
   const summaries = await summariesByRequest(store.documents, KEY, { requestIds: ['s1/1-8', 's1/9-16'], since: SINCE });
   expect([...summaries.keys()]).toEqual(['s1/1-8']);
 });

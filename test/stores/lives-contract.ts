@@ -133,6 +133,14 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       expect(await store.lives.forks(two)).toEqual([]);
     });
 
+    test('what is consolidated is noted once per request', async () => {
+      const key = aConversation();
+      await store.lives.claim(key, { v: 1, id: 'c/l/s1/1-4', slots: [[1, 4]] });
+      await store.lives.claim(key, { v: 1, id: 'c/l/s1/1-4', slots: [[1, 9]] });
+      expect(await open().lives.claims(key)).toEqual([{ v: 1, id: 'c/l/s1/1-4', slots: [[1, 4]] }]);
+      expect(await store.lives.claims(aConversation())).toEqual([]);
+    });
+
     test('cuts are kept once, in the order of their branches, and what is cut is read as before', async () => {
       const key = await anOrigin();
       await store.lives.cut(key, { ...CUT, id: 'r2', branch: 2 });
@@ -195,6 +203,7 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       ['publish', (of, key) => of.feed.publish(key, [{ event: 'canary' }])],
       ['summarize', (of, key) => of.episodes.add(key, episode(1, { summary: 'canary' }))],
       ['cut', (of, key) => of.lives.cut(key, { ...CUT, id: 'canary' })],
+      ['claim', (of, key) => of.lives.claim(key, { v: 1, id: 'canary', slots: [[1, 2]] })],
       ['archive', (of, key) => of.entries.archive(key, [[1, 2]], 1)],
       ['say how a turn ended', (of, key) => of.turnEnds.add(key, [{ ...ended(1), error: { type: 'other', message: 'canary' } }])],
       ['say what was spent', (of, key) => of.effects.spend(key, 'canary', spendingOf(key))],

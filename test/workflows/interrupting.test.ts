@@ -53,28 +53,36 @@ async function expectUsable(id: string): Promise<void> {
   expect(await workflowTaskFailures(world, id)).toEqual([]);
 }
 
-test('while the model streams, whole blocks are kept and marked, and half a block is not', async () => {
+test('while the model streams, what was said is kept and marked, up to the word', async () => {
   const id = await started();
   const whole = 'This paragraph is whole.';
-  const hold = gate({ chars: whole.length + 5 });
+  const begun = 'This one is not finished';
+  const hold = gate({ chars: whole.length + begun.length });
   stage.play(id, { text: [whole, 'This one is not finished and never will be.'], holdAfter: hold });
   const sent = program.update(id, 'send', say(id, 'tell me'));
-  await heardFrom(world, id, whole);
+  await heardFrom(world, id, begun);
   expect(await interrupted(id, sent, { reason: 'enough' })).toMatchObject({
     turnId: 'turn_0001',
-    text: whole,
+    text: `${whole}\n\n${begun}`,
     stopReason: 'interrupted',
   });
   expect((await world.client.history(id)).at(-1)?.message).toEqual({
     role: 'assistant',
-    blocks: [{ kind: 'text', text: whole }],
+    blocks: [
+      { kind: 'text', text: whole },
+      { kind: 'text', text: begun },
+    ],
     model: 'anthropic/claude-test',
     stop: 'interrupted',
   });
   await expectUsable(id);
   const prompt = JSON.stringify(stage.requests(id)[1]?.messages);
   expect(prompt).toContain(whole);
-  expect(prompt).not.toContain('This one');
+  expect(prompt).toContain(begun);
+  expect(prompt).not.toContain('never will be');
+  // Each word of the person is followed by one of the model.
+  expect(stage.requests(id)[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  expect(prompt).toContain('[The person stopped the answer here.]');
 });
 
 test('while the API is silent', async () => {

@@ -8,17 +8,14 @@ import { type Beginning, type SharedSlots, listSlots } from '../../records/slots
 import { turnId } from '../../records/identity.js';
 import { listBodyRefs } from '../../memory/bodies.js';
 import { itemNumber } from '../../records/memory/items.js';
-import { countMessages } from '../../memory/consolidation/message-lines.js';
-import { joinedSessions, toSlotRanges, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
+import { joinedSessions, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { consolidatedSlots } from '../memory/evict.js';
+import { copyClaims, listUnclaimed } from '../memory/claims.js';
 import { MAX_CARRIED, readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
 const MAX_SHARED = 16;
-/** Turns that long-term memory may still ask about: each is a part of the step's result, and what is imported may have any number. */
-const MAX_WINDOW = 5_000;
 
 export async function openOrigin(dependencies: ConversationDependencies, { origin }: OpenOriginInput): Promise<OpenedOrigin> {
   const { store, key } = dependencies;
@@ -58,7 +55,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
     turns: prefix.line.length,
     inContext: prefix.context.length,
     episodes,
-    window: kind === 'resume' ? await notRemembered(store, parent, { prefix, past, sources }) : [],
+    window: await listUnclaimed(store, key, prefix.session),
     attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
   };
 }
@@ -93,6 +90,7 @@ async function copy(store: Store, from: ConversationKey, to: ConversationKey, { 
     const text = await store.bodies.get(from, ref);
     if (text !== undefined) await store.bodies.put(to, text);
   }
+  await copyClaims(store, { ...from, ...source }, { to, slots: isHere });
   await store.entries.append(to, entries);
   await store.items.put(to, copied);
   const ids = copied.map(({ id }) => id);
@@ -108,19 +106,4 @@ function toCarried({ episodes, turn }: Prefix): CarriedEpisode[] {
     session: turn.session,
     slots,
   }));
-}
-
-/** What the last life did not get to: of what it did, HISTORY has an entry, or it is archived since its session ended. */
-async function notRemembered(
-  { documents }: Store,
-  parent: ConversationKey,
-  { prefix, past, sources }: { readonly prefix: Prefix; readonly past: Past; readonly sources: readonly SharedSlots[] },
-): Promise<OpenedOrigin['window']> {
-  const { context, session } = prefix;
-  const since = (session[0]?.entries[0]?.ts ?? 0) * 1000;
-  // It may have requested summaries of what it shared, too; the others count for what was shared of them alone.
-  const lives = [parent, ...sources.filter(({ conversation, life }) => conversation !== parent.conversation || life !== parent.life)];
-  const away = new Set([...listSlots(past.archived), ...(await consolidatedSlots(documents, parent, { lives, since }))]);
-  const left = context.filter(({ entries }) => !entries.every(({ slot }) => away.has(slot)));
-  return left.slice(-MAX_WINDOW).map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: toSlotRanges([turn]) }));
 }

@@ -34,6 +34,7 @@ import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds } from '../model-step/prompt-budget.js';
+import { listUnclaimed } from '../memory/claims.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { type Cut, listSlots } from '../../records/slots.js';
 
@@ -245,6 +246,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
     session,
     episodes,
     compactions: input.compactions + episodes.length,
+    window: await listUnclaimed(store, key, prefix.session),
   };
 }
 

@@ -21,6 +21,7 @@ import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { besideBudget, findContextWindow, memoryAnswerTokens, windowFinder, configOrDefaults } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
 import { performEffect, toSpending, type Done } from '../effect.js';
+import { claimTurns } from './claims.js';
 import { healMemory, isMemoryLost } from './decide-memory.js';
 import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
 import { hashRequest, scopeKey } from '../key.js';
@@ -56,11 +57,13 @@ async function askForMemory(
   // The workflow refuses it; a history of an older version may have it.
   if (!(count <= LIMITS.slots)) throw ApplicationFailure.nonRetryable(`${count} entries are more than ${LIMITS.slots}`, 'invalid-request');
   const read = await readHealed({ ...dependencies, key }, listSlots(request.slots));
-  const whole = await Promise.all(
-    read
-      .flatMap((entry) => (entry ? [entry] : []))
-      .map(async (entry): Promise<Entry> => ({ ...entry, message: await withBodies(store, key, entry) })),
+  const free = await claimTurns(
+    store,
+    key,
+    request.id,
+    read.flatMap((entry) => entry ?? []),
   );
+  const whole = await Promise.all(free.map(async (entry): Promise<Entry> => ({ ...entry, message: await withBodies(store, key, entry) })));
   const messages = toConversationEntries(whole);
   if (messages.length === 0) return { result: { kind: 'nothing-to-do', persisted: true } };
   if (await isMemoryLost(store, key, written)) await healMemory(store, dependencies.rememberedBy, key);

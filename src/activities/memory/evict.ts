@@ -15,20 +15,13 @@ import {
   summariesInOrder,
 } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import {
-  DocumentRefused,
-  type ConversationKey,
-  type Store,
-  type ScopeKey,
-  type EpisodeRecord,
-  type Documents,
-} from '../../stores/store.js';
+import { DocumentRefused, type ConversationKey, type Store, type EpisodeRecord, type Documents } from '../../stores/store.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../model-step/prompt-budget.js';
 import type { Entry } from '../../records/message.js';
-import { listSlots, toRanges, type SlotRange, type LifeName } from '../../records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
 import { boundedBundle, goalIn } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
@@ -37,7 +30,6 @@ import { measureTokens } from '../../records/token-estimate.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { beginningOfSession, countedEpisodes } from '../context/compact.js';
-import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withoutSuperseding } from '../../records/memory/history-text.js';
 
 export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
@@ -232,22 +224,4 @@ async function summariesOfSlots(
     if (slots.some((slot) => slot >= from && slot <= to)) found.push({ first: from, last: to, text: withoutSuperseding(text) });
   }
   return found.sort((a, b) => a.first - b.first);
-}
-
-/** Slots that consolidations of these lives were about, raw fallbacks too: their summaries follow. `slots`: of a life no others count. */
-export async function consolidatedSlots(
-  documents: Documents,
-  key: ScopeKey,
-  { lives, since }: { readonly lives: readonly (LifeName & { readonly slots?: readonly SlotRange[] })[]; readonly since: number },
-): Promise<number[]> {
-  const wanted = new Map(lives.map(({ conversation, life, slots }) => [`${conversation}/${life}`, slots && new Set(listSlots(slots))]));
-  const found: number[] = [];
-  for await (const { id, ts } of documents.history(key)) {
-    if (ts < since / 1000 - CLOCKS_APART) break;
-    const { life = '', first, last } = ID.exec(id)?.groups ?? {};
-    const ofLife = wanted.get(life);
-    if (!wanted.has(life) || Number(last) - Number(first) > LIMITS.slots) continue;
-    found.push(...listSlots([[Number(first), Number(last)]]).filter((slot) => ofLife?.has(slot) ?? true));
-  }
-  return found;
 }

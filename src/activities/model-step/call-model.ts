@@ -182,7 +182,7 @@ async function ask(
     countModelFailure(error, activity.info);
     const cost = error instanceof ModelFailure ? error.options.usage : undefined;
     if (cost) await noteFailed(cost);
-    return { answer: await keepPartialAnswer(error, activity, noteFailed) };
+    return { answer: await keepPartialAnswer(error, { activity, noteFailed, heard }) };
   });
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
@@ -254,16 +254,22 @@ function warnOfHook(hook: string, error: unknown): void {
   log.warn('a hook failed, and the call goes on without it', { hook, error: errorMessage(error) });
 }
 
-/** After a person's stop the complete blocks are the answer; after a worker's shutdown another worker tries again. */
+/** After a person's stop what people have read of it is the answer; after a worker's shutdown another worker tries again. */
 async function keepPartialAnswer(
   error: unknown,
-  activity: Context,
-  noteFailed: (cost: ModelUsage) => Promise<void>,
+  { activity, noteFailed, heard }: Pick<Attempt, 'activity' | 'heard'> & { readonly noteFailed: (cost: ModelUsage) => Promise<void> },
 ): Promise<ModelResponse> {
   if (!(error instanceof ModelInterrupted)) throw error;
   if (!wasStopped(activity)) await noteFailed(error.usage);
-  else return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
+  else return { blocks: withWordsBegun(error.blocks, heard.join('')), stop: 'interrupted', usage: error.usage };
   throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+}
+
+/** Adds the text of the block that had not ended. */
+function withWordsBegun(blocks: readonly AssistantBlock[], heard: string): readonly AssistantBlock[] {
+  const whole = blocks.flatMap((block) => (block.kind === 'text' && typeof block.text === 'string' ? [block.text] : [])).join('');
+  const begun = heard.startsWith(whole) ? heard.slice(whole.length).trimEnd() : '';
+  return begun.trim() === '' ? blocks : [...blocks, { kind: 'text', text: begun }];
 }
 
 function joinText(blocks: readonly AssistantBlock[]): string {

@@ -1,5 +1,6 @@
 /** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
 import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
+import type { WindowTurn } from '../state/compaction-state.js';
 import type { Origin } from '../protocol/input.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Beginning, Cut, SlotRange } from '../../records/slots.js';
@@ -41,8 +42,8 @@ export interface OpenedOrigin extends Resumption {
   /** How many turns it shares, and how many of them are in the context. */
   readonly turns: number;
   readonly inContext: number;
-  /** Turns that long-term memory does not have yet, of a life that no other conversation goes on with. */
-  readonly window: readonly { readonly turn: number; readonly messages: number; readonly slots: readonly SlotRange[] }[];
+  /** Turns of its session that no request to long-term memory has (memory/turn-claimed-once), summarized ones too. */
+  readonly window: readonly WindowTurn[];
   readonly attributes: 'registered' | 'missing';
 }
 
@@ -73,4 +74,6 @@ export interface Rewound extends Resumption {
   readonly cut: Cut | null;
   readonly turns: number;
   readonly session: number;
+  /** As in `OpenedOrigin`; absent in a history of an earlier version. */
+  readonly window?: readonly WindowTurn[];
 }

@@ -175,8 +175,13 @@ export function acceptRewound(state: ConversationState, { input, output: result 
   const session = Math.max(state.session, result.session);
   const inContext = new Set(listSlots(result.context));
   // What long-term memory does not have yet, and has no request for: it never gets what was cut.
-  const { turns, pending, covered } = state.consolidation;
-  const left = turns.slice(pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
+  const { turns, pending, covered, pendingRequests } = state.consolidation;
+  const requested = new Set(
+    [...pendingRequests, ...(pending ? [pending] : []), ...covered.flatMap((one) => one.turns)].flatMap(({ slots }) => listSlots(slots)),
+  );
+  const left = result.window
+    ? result.window.filter(({ slots }) => !listSlots(slots).some((slot) => requested.has(slot)))
+    : turns.slice(pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
   // A summary that also has turns that were cut stands for none of them.
   const stillCovered = covered.filter((one) => one.turns.every(({ slots }) => isWithin(slots, inContext)));
   const rewound = { ...resumeWith(state, result), epoch, session };

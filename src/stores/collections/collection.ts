@@ -14,7 +14,7 @@ import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner
 
 export type Place =
   | {
-      readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors' | 'counted-by';
+      readonly name: 'episodes' | 'lineage' | 'cuts' | 'claims' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors' | 'counted-by';
       readonly key: ConversationKey;
     }
   | { readonly name: 'deleted'; readonly key: ConversationName }

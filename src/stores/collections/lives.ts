@@ -1,6 +1,6 @@
 /** How lives share entries: where each begins, what rewinds have cut of it, and who shares its entries; and how its turns ended. */
 import { z } from 'zod';
-import type { Beginning, Cut, SlotRange } from '../../records/slots.js';
+import type { Beginning, Claim, Cut, SlotRange } from '../../records/slots.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
 import { LifeDeleted, type ConversationKey, type ConversationName, type Lives, type TurnEnds } from '../store.js';
@@ -37,6 +37,8 @@ const cutSchema = z.object({
   slots: ranges,
 });
 
+const claimSchema = z.object({ v: z.literal(1), id: z.string().min(1).max(1_000), slots: ranges });
+
 /** A life that shares entries of the one that this is stored with. */
 const forkSchema = z.object({ conversation: name, life: name, scope: name });
 type Fork = z.output<typeof forkSchema>;
@@ -45,11 +47,13 @@ const deletedSchema = z.object({ v: z.literal(1), life: name, at: z.number() });
 type DeletedRecord = z.output<typeof deletedSchema>;
 
 const nameCut = ({ id }: Cut): string => id;
+const nameClaim = ({ id }: Claim): string => id;
 const nameFork = ({ conversation, life }: Pick<Fork, 'conversation' | 'life'>): string => `${conversation}/${life}`;
 const nameBeginning = (): string => 'beginning';
 
 const BEGINNINGS = recordCodec<Beginning>(beginningSchema, nameBeginning);
 const CUTS = recordCodec<Cut>(cutSchema, nameCut);
+const CLAIMS = recordCodec<Claim>(claimSchema, nameClaim);
 const FORKS: RecordCodec<Fork> = {
   identify: nameFork,
   encode: (fork) => JSON.stringify(fork),
@@ -69,6 +73,7 @@ export interface LifeStorage {
 export function createLives(open: OpenCollection, { list, archiveShared, remove }: LifeStorage): Lives {
   const openBeginning = (key: ConversationKey) => open({ name: 'lineage', key }, BEGINNINGS);
   const openCuts = (key: ConversationKey) => open({ name: 'cuts', key }, CUTS);
+  const openClaims = (key: ConversationKey) => open({ name: 'claims', key }, CLAIMS);
   const openForks = (key: ConversationKey) => open({ name: 'forks', key }, FORKS);
   const tombstones = createTombstones(open);
 
@@ -107,6 +112,11 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
       const { items } = await openCuts(key).read(`read the branches of ${key.conversation}`);
       return [...items].sort((a, b) => a.branch - b.branch);
     },
+
+    claim: (key, claim) => addOnce(openClaims(key), nameClaim, `note what of ${key.conversation} is consolidated`, claim),
+
+    // A record that cannot be read must not count as "not consolidated".
+    claims: async (key) => (await openClaims(key).read(`read what of ${key.conversation} is consolidated`, 'refuse')).items,
 
     list,
 

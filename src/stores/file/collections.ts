@@ -32,6 +32,7 @@ function toPath(dir: string, place: Place): string {
       return join(conversationDir(dir, place.key), 'episodic');
     case 'lineage':
     case 'cuts':
+    case 'claims':
     case 'forks':
     case 'turn-ends':
     case 'vectors':

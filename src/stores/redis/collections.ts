@@ -98,6 +98,7 @@ function toKey(place: Place): string {
     case 'episodes':
     case 'lineage':
     case 'cuts':
+    case 'claims':
     case 'forks':
     case 'turn-ends':
     case 'budget':

@@ -74,6 +74,7 @@ export const KEY_NAMES = [
   'items',
   'lineage',
   'cuts',
+  'claims',
   'forks',
   'turn-ends',
   'vectors',
