@@ -141,6 +141,8 @@ export interface WindowTurn {
 interface CoveredTurns {
   readonly requestId: string;
   readonly turns: readonly WindowTurn[];
+  /** Reference to what it has handed over for them. Absent: nothing. */
+  readonly handover?: string;
 }
 
 interface Trimmed {
