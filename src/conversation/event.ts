@@ -89,6 +89,7 @@ export type ConversationEvent =
       readonly requestId: string;
       readonly consolidation: Consolidation;
       readonly usage: Usage | null;
+      readonly handover?: string | undefined;
       readonly at: number;
     }
   // The run itself.

@@ -20,13 +20,39 @@ export interface CompactionRecord {
 
 /** What the conversation is for; pinned, whatever else becomes memory (design section 4). */
 export interface Task {
+  /** What the agent has set, else what a summary says, else the words that the session began with. */
   readonly goal: string;
   readonly openTasks: readonly string[];
+  /** Absent: the agent has set it. */
+  readonly goalFrom?: 'beginning' | 'summary';
+  /** The open tasks too. Absent: the agent has set them, or there are none. */
+  readonly tasksFrom?: 'summary';
 }
 
-/** Each summary lists the open tasks anew; a goal stays until a summary states another. */
-export function pinnedAgain(before: Task | null, { goal, openTasks }: Task): Task {
-  return { goal: goal || (before?.goal ?? ''), openTasks };
+/** The agent pins again: all open tasks anew; a goal stays until it sets another. */
+export function pinnedAgain(before: Task | null, { goal, openTasks }: Pick<Task, 'goal' | 'openTasks'>): Task {
+  if (goal !== '' || before === null) return { goal, openTasks };
+  return { goal: before.goal, openTasks, ...(before.goalFrom && { goalFrom: before.goalFrom }) };
+}
+
+/** A summary says what the session is for and what is open. What the agent has set stays; `beginning`: where nobody says it. */
+export function summarizedTask(
+  before: Task | null,
+  { goal = '', openTasks }: { readonly goal?: string | undefined; readonly openTasks?: readonly string[] | undefined },
+  beginning: string,
+): Task {
+  const isSet = before !== null && before.goal !== '' && before.goalFrom === undefined;
+  const known: Pick<Task, 'goal' | 'goalFrom'> =
+    before !== null && before.goal !== '' && before.goalFrom !== 'beginning' ? before : { goal: beginning, goalFrom: 'beginning' };
+  const isListed = before !== null && before.openTasks.length > 0 && before.tasksFrom === undefined;
+  const open = isListed ? before.openTasks : (openTasks ?? before?.openTasks ?? []);
+  return {
+    ...(isSet || goal === ''
+      ? { goal: known.goal, ...(known.goalFrom && { goalFrom: known.goalFrom }) }
+      : { goal, goalFrom: 'summary' as const }),
+    openTasks: open,
+    ...(!isListed && open.length > 0 && { tasksFrom: 'summary' as const }),
+  };
 }
 
 /** As seed 000, section 21, names and writes them. */
@@ -46,6 +72,10 @@ export interface EpisodeLinks {
   readonly supersedes?: readonly string[];
   /** What stands in prompts for episodes that are no longer shown one by one. */
   readonly fold?: EpisodeFold;
+  /** What the session was for when it was made, and what was open. */
+  readonly task?: Task;
+  /** Epoch seconds of the first and the last message that it is about; `ts` is when it was made. */
+  readonly about?: readonly [number, number];
 }
 
 /** What stands for older episodes that are no longer shown one by one. */

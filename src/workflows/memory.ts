@@ -13,7 +13,6 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { counted } from '../records/text.js';
-import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/limits.js';
 import type { RememberInput } from '../conversation/context/compaction-effects.js';
 import {
@@ -53,7 +52,6 @@ import {
   readCarriedQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
-import type { Usage } from '../records/message.js';
 import { createChangeNotifier, accepted } from './requests.js';
 import { failureOf, memoryActivities } from './activities.js';
 import { refusedSeal, type Host } from './host.js';
@@ -175,7 +173,7 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
     const { id, conversation, requestId, life, taskQueue } = request;
     change(startRequest(queue, id));
     const activities = memoryActivities(host, taskQueue);
-    let ended: { consolidation: Consolidation; usage: Usage | null };
+    let ended: ReturnType<typeof outcomeOf>;
     try {
       const summary = `${conversation} · ${counted(request.messages, 'message')} (${request.why})`;
       const { written } = queue;

@@ -18,7 +18,7 @@ test.each([undefined, 'o200k_base'])(
     expect(notice).toMatchObject({ text: expect.stringContaining('2 earlier messages are left out') });
     expect(left).toEqual([messages[2]]);
     // What it was all about is said with it, unless it stands before the messages.
-    expect(notice).toMatchObject({ text: expect.stringContaining('\n\n[TASK]\nGoal: 今天天气很好') });
+    expect(notice).toMatchObject({ text: expect.stringContaining('\n\n[TASK]\nThe session began with: 今天天气很好') });
     const base = [user('[MEMORY:EPISODIC]\n1) They met.\n\n[TASK]\nGoal: go out')];
     expect(fitting(messages, 120, count, base)[0]).not.toMatchObject({ text: expect.stringContaining('[TASK]') });
   },

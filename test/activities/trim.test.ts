@@ -62,7 +62,7 @@ test('the consolidation’s own summary stands for what leaves, with the goal an
   const trimmed = await trimmedBy([[1, 8]], { task: { goal: '', openTasks: ['write the notes'] } });
   expect(trimmed).toMatchObject({ archived: [[1, 8]], messages: 8, unsummarized: 0 });
   expect(trimmed?.base.text).toMatch(
-    /^\[MEMORY:EPISODIC\]\n1\) \[2026-11-01 00:10\] They chose pnpm\.\n {3}\(ep_0001: turns 1–4, \d{4}-\d\d-\d\d\)\n\n\[TASK\]\nGoal: question 1: the whole story [^]*\nOpen tasks:\n- write the notes$/,
+    /^\[MEMORY:EPISODIC\]\n1\) \[2026-11-01 00:10\] They chose pnpm\.\n {3}\(ep_0001: turns 1–4, \d{4}-\d\d-\d\d\)\n\n\[TASK\]\nThe session began with: question 1: the whole story [^]*… \[1052 characters in all\]\nOpen tasks:\n- write the notes$/,
   );
   expect(await store.bodies.get(KEY, trimmed!.base.ref)).toBe(trimmed!.base.text);
   expect(await store.entries.archived(KEY)).toEqual([[1, 8]]);
@@ -76,6 +76,36 @@ test('the consolidation’s own summary stands for what leaves, with the goal an
       slots: [[1, 8]],
     },
   ]);
+});
+
+test('what a consolidation has handed over stands for what leaves, with what tools did; the sources of HISTORY do not', async () => {
+  await talked(8);
+  await store.entries.append(KEY, [
+    {
+      ...{ v: 1, session: 1, turn: turnId(4), ts: SINCE / 1000 + 3, slot: 20, seq: 3 },
+      message: { role: 'tool', callId: 'c1', name: 'check', outcome: 'error', text: 'no such port', files: { edited: ['src/port.ts'] } },
+    },
+  ]);
+  await remembered('s1/1-8', '[2026-11-01 00:10] They chose pnpm.\n[from: read_file · turn_0002, turn_0004]');
+  const { ref } = await store.bodies.put(
+    KEY,
+    JSON.stringify({ goal: 'Move the port.', summary: 'They moved it to pnpm.', openTasks: ['rename it'] }),
+  );
+  const covered = [
+    { requestId: 's1/1-8', slots: [[1, 8], [20, 20]] as const, handover: ref }, // prettier-ignore
+    { requestId: 's1/9-12', slots: [[9, 12]] as const, handover: 'lost' },
+  ];
+  await remembered('s1/9-12', '[2026-11-01 00:20] They shipped.\n[from: read_file · turn_0005]');
+  const trimmed = await trimmedBy([], { covered, task: { goal: 'question 1', goalFrom: 'beginning', openTasks: [] } });
+  expect(trimmed?.base.text).toBe(
+    '[MEMORY:EPISODIC]\n1) They moved it to pnpm.\n   [2026-11-01 00:20] They shipped.\n   Files edited: src/port.ts\n' +
+      '   Tool failures:\n   - turn 4: check (error): no such port\n   (ep_0001: turns 1–6, 2026-11-01)\n\n' +
+      '[TASK]\nGoal: Move the port.\nOpen tasks:\n- rename it',
+  );
+  expect(trimmed).toMatchObject({ unsummarized: 0, task: { goal: 'Move the port.', goalFrom: 'summary' } });
+  // What the agent has set stands above it.
+  const set = { goal: 'Ship it.', openTasks: ['test'] };
+  expect((await trimmedBy([], { covered, task: set, number: 2 }))?.task).toEqual(set);
 });
 
 test('what no model has summarized is shown by shortened lines, and counted as it is', async () => {
@@ -164,7 +194,7 @@ test('what stands before the messages is small beside the line at which a compac
   expect((await base()).length).toBeGreaterThan(2_800);
   const bounded = await base(1_200);
   expect(bounded.length / 4).toBeLessThanOrEqual(400);
-  expect(bounded).toMatch(/another tale[^]*\[TASK\]\nGoal: question 1/);
+  expect(bounded).toMatch(/another tale[^]*\[TASK\]\nThe session began with: question 1/);
 });
 
 test('the goal is what the session began with, also where that stays and later turns leave', async () => {

@@ -38,7 +38,7 @@ test.each([
     expect(truncated.notice === undefined).toBe(dropped.length === 0);
     if (!truncated.notice) return;
     const { text } = truncated.notice.message as { readonly text: string };
-    expect(text).toMatch(/become part of the next summary\.\]\n\n\[TASK\]\nGoal: short short [^]*$/);
+    expect(text).toMatch(/become part of the next summary\.\]\n\n\[TASK\]\nThe session began with: short short [^]*$/);
     // A base that names the goal stays where it is.
     const { ref } = await store.bodies.put(KEY, '[TASK]\nGoal: mend the boat');
     expect((await truncate(dependencies, { ...input, base: ref, notice: { ...notice, slot: 5 } })).notice?.message).not.toMatchObject({

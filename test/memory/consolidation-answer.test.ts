@@ -287,6 +287,24 @@ describe('consolidating', () => {
     expect(asked).toEqual([question]);
   });
 
+  test('a handover is taken where it is usable, within its bounds, and never asked for again', async () => {
+    const handover = { goal: 'Move to pnpm.', summary: 'They chose pnpm.', open_tasks: ['delete the lock file'] };
+    const answered = async (given: unknown) => {
+      const { ask, asked } = answering(JSON.stringify({ ...SOUND, handover: given }));
+      const found = await consolidate(ask, { ...request, handsOver: true });
+      expect(asked).toHaveLength(1);
+      return found;
+    };
+    const whole = { goal: 'Move to pnpm.', summary: 'They chose pnpm.', openTasks: ['delete the lock file'] };
+    expect(await answered(handover)).toEqual({ kind: 'done', method: 'model', ...RESULT, handover: whole });
+    expect(await answered({ summary: 'Small talk.', goal: '', open_tasks: [7, ' ', 't'.repeat(900)] })).toMatchObject({
+      handover: { summary: 'Small talk.', openTasks: [expect.stringMatching(/^t{160}… \[900 characters in all\]$/)] },
+    });
+    for (const useless of [null, 'x', [], { goal: 'x' }, { summary: ' ' }, { summary: 'Sorry, I cannot help.' }]) {
+      expect(await answered(useless)).toEqual({ kind: 'done', method: 'model', ...RESULT });
+    }
+  });
+
   test('memory that stays as it is, is absent', async () => {
     const { ask } = answering(JSON.stringify({ ...SOUND, memory_update: ' - Is Ada\n' }));
     expect(await consolidate(ask, request)).toEqual({ kind: 'done', method: 'model', historyEntry: RESULT.historyEntry });

@@ -14,6 +14,7 @@ import {
   careJsonSchema,
   consolidationJsonSchema,
   consolidationPrompt,
+  handingOverJsonSchema,
   MAX_MEMORY_SIZE,
   repairPrompt,
 } from '../../src/memory/consolidation/prompt.js';
@@ -90,6 +91,16 @@ describe('the question', () => {
     said('user', 'Use pnpm.'),
     said('assistant', 'Noted.', { timestamp: '2026-02-27T15:31:00+01:00', toolsUsed: ['a', 'b'] }),
   ];
+
+  test('asks for a handover beyond the seed’s two where the conversation goes on, with the task as it was', () => {
+    const task = { goal: 'Ship it.', openTasks: ['test'] };
+    const { text } = consolidationPrompt({ entries, currentMemory: '', handsOver: true, task });
+    expect(text.startsWith(consolidationPrompt({ entries, currentMemory: '' }).text)).toBe(true);
+    expect(text).toMatch(/A third key, "handover"[^]*\n\nAs it was before these messages:\n- The goal: Ship it\.\n- Open: test$/);
+    const begun = { goal: 'Hi there!', goalFrom: 'beginning', openTasks: [] } as const;
+    expect(consolidationPrompt({ entries, currentMemory: '', handsOver: true, task: begun }).text).not.toContain('Hi there!');
+    expect(handingOverJsonSchema.required).toEqual([...consolidationJsonSchema.required, 'handover']);
+  });
 
   test('has the structure of seed 001, literally', () => {
     const { text } = consolidationPrompt({ entries, currentMemory: '' });

@@ -1,4 +1,4 @@
-import { goalIn, namesGoal, describePins, taskIn, memoryBundle } from '../../src/memory/compaction/snapshot.js';
+import { beginningIn, namesGoal, describePins, taskIn, memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import type { ConversationMessage } from '../../src/records/message.js';
 import { answer, calls, result, user } from './builders.js';
 
@@ -20,12 +20,14 @@ test('what is pinned is the last that was said of it: open tasks anew each time,
   expect(taskIn([user('a'), answer('b')])).toBeNull();
   // One that did not run has pinned nothing.
   expect(taskIn([calls(['c1', 'set_task', { goal: 'no' }]), result('c1', 'denied', { outcome: 'rejected' })])).toBeNull();
-  expect(goalIn([{ role: 'user', from: 'notice', text: 'x' }, user('g'.repeat(600))])).toBe('g'.repeat(500));
+  expect(beginningIn([{ role: 'user', from: 'notice', text: 'x' }, user('g'.repeat(600))])).toBe(
+    `${'g'.repeat(500)}… [600 characters in all]`,
+  );
 });
 
 test('what leaves a prompt without a summary leaves its pins behind, once more where the notice that had them leaves too', () => {
   const beginning = [user('mend the boat'), answer('yes')];
-  expect(describePins(beginning, true)).toBe('\n\n[TASK]\nGoal: mend the boat');
+  expect(describePins(beginning, true)).toBe('\n\n[TASK]\nThe session began with: mend the boat');
   // What stands before the messages names the goal.
   expect(describePins(beginning, false)).toBe('');
   const first = describePins([...beginning, ...pinned('c1', { goal: 'Mend it.\nSoon.', openTasks: ['buy wood'] })], true);

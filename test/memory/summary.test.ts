@@ -106,7 +106,7 @@ describe('an answer is read', () => {
         const parsed = checkSummary(value);
         if (!parsed.ok) throw new Error(parsed.reason);
         const semantic = parsed.summary.semantic.map((one) => ({ supersedes: [], ...one }));
-        expect(summarySchema.safeParse({ retired: [], fold: '', ...parsed.summary, semantic }).success).toBe(true);
+        expect(summarySchema.safeParse({ retired: [], fold: '', goal: '', openTasks: [], ...parsed.summary, semantic }).success).toBe(true);
       }),
     );
   });
@@ -114,7 +114,7 @@ describe('an answer is read', () => {
   test('its schema is plain JSON Schema with every bound in it', () => {
     expect(summaryJsonSchema()).toMatchObject({
       type: 'object',
-      required: ['episodic', 'semantic', 'retired', 'fold'],
+      required: ['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks'],
       properties: {
         episodic: {
           properties: { summary: { maxLength: SUMMARY_LIMITS.summary }, tags: { maxItems: 10 }, salience: { minimum: 0, maximum: 1 } },
@@ -272,14 +272,12 @@ describe('a summary by rule', () => {
     );
     expect(ruleSummary(entries).episodic).toEqual({
       summary: [
-        'Goal: Plan the trip. Please.',
         'Turn 1: asked: Plan the trip. Please. | answered (1 tool call): It is planned.',
         'Turn 2: asked: And the budget? | answered: no answer',
       ].join('\n'),
       tags: ['by-rule'],
       salience: 0.5,
     });
-    expect(ruleSummary(entries, { goal: 'Holiday' }).episodic.summary).toMatch(/^Goal: Holiday\n/);
   });
 
   test('keeps what the person asked to be remembered, word for word, and nothing else', () => {

@@ -41,7 +41,7 @@ describe('set_task', () => {
   it('says what holds where nothing is given', async () => {
     expect(await setTask.run({}, toolContext({ workspace: place.workspace }))).toEqual({
       ok: true,
-      content: "Pinned now.\nGoal: as before; at first the session's first message\nOpen tasks: none",
+      content: 'Pinned now.\nGoal: as before\nOpen tasks: none',
       task: { goal: '', openTasks: [] },
     });
   });

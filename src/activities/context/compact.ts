@@ -9,15 +9,15 @@ import type { CompactInput, Compacted, UncompactInput } from '../../conversation
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { listSlots, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedTokens } from '../../conversation/context/citing.js';
-import { cut, oneLine } from '../../records/text.js';
+import { counted, cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
-import { boundedBundle, folded, toFolding, goalIn } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, folded, timeSpan, toFolding, beginningIn } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan, type CompactionWindow } from '../../memory/compaction/window.js';
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
-import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
+import { isForgotten, redactor, redactTask } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId, foldedFact, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { selectProvisional, summarizeByRules } from '../../memory/compaction/summary.js';
@@ -35,7 +35,7 @@ import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
-import type { CompactionRecord } from '../../records/episodes.js';
+import { summarizedTask, type CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
 /** How many of the scope's facts the summarizer is shown, at least. */
@@ -121,10 +121,8 @@ async function makeMemory(
     return { result: { kind: 'cited', epoch, cited, tokensBefore, tokensAfter: keptTokens, persisted: true } };
   }
 
-  const task = {
-    goal: input.task?.goal || goalIn((await beginningOfSession(store, key, session, entries)).map(({ message }) => message)),
-    openTasks: input.task?.openTasks ?? [],
-  };
+  const beginning = beginningIn((await beginningOfSession(store, key, session, entries)).map(({ message }) => message));
+  const before = summarizedTask(input.task, {}, beginning);
   const shown: ShownMemory = config.context;
   const known = mostRelevant((await store.facts.list(key)).facts, Math.max(KNOWN_FACTS, shown.maxSemantic));
   const earlier = await countedEpisodes(store, key, session, episodicId(number));
@@ -142,7 +140,7 @@ async function makeMemory(
     Promise.all(some.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const [old, recent] = await Promise.all([withTexts(again), withTexts(withQuestions(entries, window))]);
   const given = {
-    ...task,
+    ...before,
     progress: previous?.summary ?? '',
     knownFacts: known.map(({ id, fact }) => ({ id, fact })),
     ...(folding.leaving.length > 0 && { folding }),
@@ -157,7 +155,7 @@ async function makeMemory(
   });
   // Rules have nothing better to say of what they have summarized before.
   const isByRules = answer.method === 'rules';
-  const summary = isByRules && old.length > 0 ? { ...answer, ...summarizeByRules(recent, { ...task, failure: answer.failure }) } : answer;
+  const summary = isByRules && old.length > 0 ? { ...answer, ...summarizeByRules(recent, { failure: answer.failure }) } : answer;
   const whole = isByRules ? recent : [...old, ...recent];
   const { method, compactor, failure } = summary;
   if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
@@ -170,11 +168,14 @@ async function makeMemory(
   const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
   const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
   const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
+  const task = redactTask(summarizedTask(input.task, summary, beginning), redact);
   const episode = {
     id: episodicId(number),
     ts,
     turn_ids,
     ...redacted,
+    task,
+    about: timeSpan(whole),
     ...(supersedes.length > 0 && { supersedes }),
     ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
   };
@@ -208,9 +209,8 @@ async function makeMemory(
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
   const canRead = canReadEpisodes(config, dependencies.tools);
-  const text = [boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, canRead }, input.line, count), ...inPart(window)].join(
-    '\n\n',
-  );
+  const bundle = boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, canRead }, input.line, count);
+  const text = [bundle, ...inPart(window, await summarizedBefore(store, key, window, all))].join('\n\n');
   const made: CompactionRecord = {
     inputsHash: hashRequest([whole, given]),
     compactor,
@@ -288,14 +288,32 @@ function withQuestions(entries: readonly Entry[], { inPart, entries: taken }: Co
   });
 }
 
+/** Answers of the window's turns that earlier summaries stand for. */
+async function summarizedBefore(
+  store: Store,
+  key: ConversationKey,
+  { inPart: turns, entries }: CompactionWindow,
+  episodes: readonly EpisodeRecord[],
+): Promise<readonly Entry[]> {
+  const now = new Set(entries.map(({ slot }) => slot));
+  const slots = episodes
+    .filter(({ turn_ids }) => turn_ids.some((turn) => turns.includes(turn)))
+    .flatMap((episode) => listSlots(episode.slots))
+    .filter((slot) => !now.has(slot));
+  return (await store.entries.read(key, [...new Set(slots)])).flatMap((entry) => (entry?.message.role === 'assistant' ? entry : []));
+}
+
 /** The model reads where the messages below go on. */
-function inPart({ inPart: turns, entries, kept }: CompactionWindow): string[] {
+function inPart({ inPart: turns, entries, kept }: CompactionWindow, before: readonly Entry[]): string[] {
   const lines = turns.flatMap((turn) => {
     const question = kept.find((entry) => entry.turn === turn && isFromPerson(entry.message))?.message;
     if (question?.role !== 'user') return [];
-    const answers = entries.filter((entry) => entry.turn === turn && entry.message.role === 'assistant').length;
+    const answers = [...before, ...entries].filter((entry) => entry.turn === turn && entry.message.role === 'assistant').length;
+    const where = before.some((entry) => entry.turn === turn) ? 'in the summaries above' : 'in the newest summary above';
     const about = cut(oneLine(shownText(question.text)), ABOUT_CHARACTERS);
-    return [`- After the message ${JSON.stringify(about)}: the first ${answers} steps of the work on it are in the newest summary above.`];
+    return [
+      `- After the message ${JSON.stringify(about)}: the first ${counted(answers, 'step')} of the work on it ${answers === 1 ? 'is' : 'are'} ${where}.`,
+    ];
   });
   return lines.length === 0 ? [] : [['[SUMMARIZED IN PART]', ...lines].join('\n')];
 }

@@ -10,8 +10,9 @@ import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption, CarriedEpisode, RewindInput, Rewound } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
-import { boundedBundle, goalIn, taskIn, refolded } from '../../memory/compaction/snapshot.js';
-import { redactor } from '../../memory/documents/forgetting.js';
+import { summarizedTask } from '../../records/episodes.js';
+import { boundedBundle, beginningIn, taskIn, refolded } from '../../memory/compaction/snapshot.js';
+import { redactor, redactTask } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory, episodicId } from '../../records/memory/items.js';
 import { refuseDeleted, readPages } from '../../memory/past-life.js';
 import {
@@ -143,6 +144,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   const redact = redactor(tombstones, key.scope);
   const spoken = entriesInTurns(session).map(({ message }) => message);
   const task = taskIn(spoken);
+  const said = episodes.find(({ task: told }) => told?.goalFrom === 'summary' || told?.tasksFrom)?.task ?? {};
   const redacted = episodes.map(({ fold, ...episode }) => ({
     ...episode,
     summary: redact(episode.summary),
@@ -150,9 +152,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   }));
   // Where all of the session is still there, it says itself what it is for.
   const pinned =
-    slotsIn(context).length === slotsIn(session).length
-      ? null
-      : { goal: redact(task?.goal || goalIn(spoken)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
+    slotsIn(context).length === slotsIn(session).length ? null : redactTask(summarizedTask(task, said, beginningIn(spoken)), redact);
   const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
   const messages = entriesInTurns(context).map(({ message }) => message);
   return {

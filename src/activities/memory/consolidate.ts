@@ -10,11 +10,11 @@ import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
-import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
+import { isForgotten, redactor, redactTask, withoutForgotten } from '../../memory/documents/forgetting.js';
 import { consolidate as ask } from '../../memory/consolidation/consolidate.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import { toConversationEntries, rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
-import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
+import { consolidationJsonSchema, handingOverJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
@@ -74,7 +74,8 @@ async function askForMemory(
   ]);
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
-  const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
+  const handsOver = request.why === 'window';
+  const answerSchema = { name: 'memory', schema: handsOver ? handingOverJsonSchema : consolidationJsonSchema };
   const limits = models.limits(model);
   const window = await findContextWindow(models, config, { model, agentModel: request.model });
   const maxTokens = memoryAnswerTokens(config, limits, window);
@@ -83,7 +84,8 @@ async function askForMemory(
   const asking = { models, name: model, activity, maxTokens, contextWindow: windowFinder(models, config, request.model), ...fallingOver };
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
-  const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
+  const task = request.task && redactTask(request.task, redact);
+  const about = { entries, handsOver, task, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
   const tokens = besideBudget(config, { model, agentModel: request.model, maxTokens, limits, window });
   const answered = await askWithLess({ tokens, texts: [memory.text, ...entries.map(({ content }) => content)] }, (maxCharacters) =>
     ask(run.ask, { ...about, maxCharacters }, notes.ask),
@@ -91,6 +93,8 @@ async function askForMemory(
     if (!isTooMuch(error)) throw error;
     return { kind: 'unusable', reason: (error as Error).message } as const;
   });
+  // A session that goes on has its task in its prompt.
+  const ended = handsOver ? undefined : request.task;
   const usage = addUsage(run.spent(), notes.spent());
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
@@ -101,14 +105,16 @@ async function askForMemory(
     return done({
       kind: 'unusable',
       reason: answered.reason,
-      fallback: withSources(redact(withTask(rawFallback(entries), request.task)), whole, new Set(config.memory.trustedTools)),
+      fallback: withSources(redact(withTask(rawFallback(entries), ended)), whole, new Set(config.memory.trustedTools)),
       usage,
     });
   }
   const { historyEntry, memoryUpdate } = answered;
+  const handover = handsOver && answered.handover ? await store.bodies.put(key, JSON.stringify(answered.handover)) : undefined;
+  const handedOver = handover && { handover: handover.ref };
   const trustedTools = new Set(config.memory.trustedTools);
-  const history = historyEntry === undefined ? null : withSources(redact(withTask(historyEntry, request.task)), whole, trustedTools);
-  if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], usage });
+  const history = historyEntry === undefined ? null : withSources(redact(withTask(historyEntry, ended)), whole, trustedTools);
+  if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], ...handedOver, usage });
   const sources = withProvenance({
     conversation: key.conversation,
     currentMemory: memory.text,
@@ -126,6 +132,7 @@ async function askForMemory(
         ? null
         : { from: memory.version, text: sources.text, added: sources.added, limit: config.memory.maxMemorySize },
     proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
+    ...handedOver,
     usage,
   });
 }

@@ -13,8 +13,12 @@ import {
   withTask,
   writeRecap,
   summariesInOrder,
+  withoutSources,
 } from '../../memory/consolidation/message-lines.js';
-import { redactor } from '../../memory/documents/forgetting.js';
+import { redactor, redactTask } from '../../memory/documents/forgetting.js';
+import { readHandover, type Handover } from '../../memory/consolidation/parse-response.js';
+import { workNotes } from '../../memory/compaction/recent-turns.js';
+import { summarizedTask, type Task } from '../../records/episodes.js';
 import { DocumentRefused, type ConversationKey, type Store, type EpisodeRecord, type Documents } from '../../stores/store.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -22,7 +26,7 @@ import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../model-step/prompt-budget.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
-import { boundedBundle, goalIn } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, beginningIn, timeSpan } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
 import { countShown } from '../../memory/tokens.js';
@@ -109,24 +113,40 @@ export async function trim(
   ]);
   const redact = redactor(tombstones, key.scope);
   const entries = parts.flatMap((part) => part.entries);
-  const unsummarized = parts.flatMap((part) => (summaries.has(part.requestId) ? [] : toConversationEntries(part.entries)));
-  const pinned = {
-    goal: redact(task?.goal || (await findGoal(store, key, session, [...older, ...entries]))),
-    openTasks: (task?.openTasks ?? []).map(redact),
-  };
+  const handovers = new Map(
+    await Promise.all(covered.map(async ({ requestId, handover }) => [requestId, await readHandedOver(store, key, handover)] as const)),
+  );
+  const summaryFor = (requestId: string): string | undefined => handovers.get(requestId)?.summary ?? summaries.get(requestId);
+  const unsummarized = parts.flatMap((part) => (summaryFor(part.requestId) === undefined ? toConversationEntries(part.entries) : []));
+  const beginning = await findBeginning(store, key, session, [...older, ...entries]);
+  const told = [...handovers.values()].reduce<Task | null>(
+    (before, said) => (said ? summarizedTask(before, said, beginning) : before),
+    task,
+  );
+  const pinned = redactTask(summarizedTask(told, {}, beginning), redact);
   const id = episodicId(number);
   // Ours stands there already where an attempt before this one has come so far.
   const known = episodes.find((episode) => episode.id === id);
   const archived = toRanges(covered.flatMap(({ slots }) => listSlots(slots)));
   const others = episodes.filter((episode) => episode !== known);
   const late = known ? [] : await summarizedSince(store, key, { episodes: others, since });
+  const whole = [
+    ...(await readThere(
+      store,
+      key,
+      late.flatMap(({ slots }) => slots),
+    )),
+    ...entries,
+  ];
   const recap = writeRecap(unsummarized, { createdAt: new Date(since).toISOString() });
-  const texts = [...late.flatMap((one) => one.texts), ...parts.flatMap(({ requestId }) => summaries.get(requestId) ?? [])];
+  const texts = [...late.flatMap((one) => one.texts), ...parts.flatMap(({ requestId }) => summaryFor(requestId) ?? [])];
   const episode = known ?? {
     id,
     ts: Date.now() / 1000,
     turn_ids: [...new Set([...late.flatMap(({ turn_ids }) => turn_ids), ...entries.map(({ turn }) => turn)])],
-    summary: redact([summariesInOrder(texts), recap].filter(Boolean).join('\n')),
+    summary: redact([summariesInOrder(texts), recap, workNotes(whole)].filter(Boolean).join('\n')),
+    task: pinned,
+    about: timeSpan(whole),
     tags: ['trimmed', ...(unsummarized.length > 0 ? [SHORTENED] : [])],
     salience: 0.5,
     ...(late.length > 0 && { supersedes: late.map((one) => one.id) }),
@@ -167,10 +187,20 @@ async function summarizedSince(
 }
 
 /** An episode may begin later than what is still there, and earlier. */
-async function findGoal(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
+async function findBeginning(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
   const known = await beginningOfSession(store, key, session, entries);
   const inOrder = [...known, ...entries].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
-  return goalIn(inOrder.map(({ message }) => message));
+  return beginningIn(inOrder.map(({ message }) => message));
+}
+
+/** Undefined where there is none, also where the store has lost it: what HISTORY has stands for the messages then. */
+async function readHandedOver(store: Store, key: ConversationKey, ref: string | undefined): Promise<Handover | undefined> {
+  const text = ref === undefined ? undefined : await store.bodies.get(key, ref);
+  try {
+    return text === undefined ? undefined : readHandover(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** What the store has of them. */
@@ -198,7 +228,7 @@ export async function summariesByRequest(
   for await (const { id, kind, ts, text } of documents.history(key)) {
     if (found.size === wanted.size || ts < since / 1000 - CLOCKS_APART) break;
     const requestId = kind === 'summary' ? wanted.get(id) : undefined;
-    if (requestId !== undefined) found.set(requestId, withoutSuperseding(text));
+    if (requestId !== undefined) found.set(requestId, withoutSources(withoutSuperseding(text)));
   }
   return found;
 }
@@ -221,7 +251,8 @@ async function summariesOfSlots(
     const { life, first, last } = ID.exec(id)?.groups ?? {};
     if (kind !== 'summary' || life !== `${key.conversation}/${key.life}`) continue;
     const [from, to] = [Number(first), Number(last)];
-    if (slots.some((slot) => slot >= from && slot <= to)) found.push({ first: from, last: to, text: withoutSuperseding(text) });
+    if (slots.some((slot) => slot >= from && slot <= to))
+      found.push({ first: from, last: to, text: withoutSources(withoutSuperseding(text)) });
   }
   return found.sort((a, b) => a.first - b.first);
 }

@@ -172,8 +172,8 @@ export interface Asked {
 
 /** Consolidated turns leave the context of a session that goes on (consolidation.ts). */
 export interface TrimInput {
-  /** For each consolidation, oldest first: its messages that are in the context or truncated. */
-  readonly covered: readonly Asked[];
+  /** For each consolidation, oldest first: its messages that are in the context or truncated, and what it has handed over. */
+  readonly covered: readonly (Asked & { readonly handover?: string })[];
   /** Of these, truncated messages, which take no room in the prompt. */
   readonly leftOut: readonly SlotRange[];
   /** Older entries that stay, as after a rewind: the goal may be among them. */
@@ -245,6 +245,8 @@ export type Consolidated =
       readonly update: MemoryUpdate | null;
       /** Lines that wait for a person. */
       readonly proposed: readonly MemoryLine[];
+      /** Reference to what is handed over to a conversation that goes on without these messages, in its bodies. Absent: nothing is. */
+      readonly handover?: string;
       readonly usage: Usage;
     };
 

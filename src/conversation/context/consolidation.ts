@@ -142,7 +142,7 @@ function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], 
     model: state.settings?.model ?? state.modelOverride ?? '',
     ...(state.settings?.fallback?.next.length && { fallback: state.settings.fallback.next }),
     why,
-    ...(why !== 'window' && state.compaction.task && { task: state.compaction.task }),
+    ...(state.compaction.task && { task: state.compaction.task }),
   };
   return withConsolidation(state, ({ pendingRequests, unbilled }) => ({
     pendingRequests: [...pendingRequests, request],
@@ -176,7 +176,7 @@ export function failAsking(state: ConversationState, { id, failure, at }: Failed
 /** Accepts the memory workflow's answer. A late one only costs (context/bounded-wait). */
 export function acceptConsolidation(
   state: ConversationState,
-  { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
+  { requestId, consolidation, usage, handover }: EventOf<'consolidation-ended'>,
 ): ConversationState {
   const { ending, unbilled } = state.consolidation;
   // The requesting conversation pays, once, however late the result comes.
@@ -189,7 +189,15 @@ export function acceptConsolidation(
   const withOutcome = (one: AwaitedConsolidation): AwaitedConsolidation =>
     one.requestId === requestId && one.outcome === null ? { ...one, outcome: consolidation } : one;
   const answered = withConsolidation(billed, () => ({ ending: ending && { ...ending, awaited: ending.awaited.map(withOutcome) } }));
-  return coverPending(answered, requestId);
+  return withHandover(coverPending(answered, requestId), requestId, handover);
+}
+
+/** A late one counts too, as long as its turns have not left. */
+function withHandover(state: ConversationState, requestId: string, handover: string | undefined): ConversationState {
+  if (handover === undefined) return state;
+  return withConsolidation(state, ({ covered }) => ({
+    covered: covered.map((one) => (one.requestId === requestId ? { ...one, handover } : one)),
+  }));
 }
 
 /** Marks the pending request's turns as covered; any other id changes nothing (context/covered-turns). */
@@ -275,9 +283,9 @@ function trimInput(state: ConversationState): TrimInput | undefined {
   const present = slotsAtHand(state);
   // (context/only-covered-leaves)
   for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') present.delete(slot);
-  const atHand = covered.flatMap(({ requestId, turns }) => {
+  const atHand = covered.flatMap(({ requestId, turns, handover }) => {
     const slots = turns.flatMap((turn) => listSlots(turn.slots)).filter((slot) => present.has(slot));
-    return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots) }];
+    return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots), ...(handover !== undefined && { handover }) }];
   });
   const newest = newestRequest(atHand);
   if (newest === undefined || newest === trimRest) return undefined; // (context/useless-trim-rests)

@@ -215,10 +215,10 @@ function withRequest(queue: MemoryQueue, id: string, change: (one: QueuedRequest
 }
 
 /** The outcome of a consolidation, for the conversation that requested it. */
-export function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {
+export function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null; handover?: string } {
   switch (result.kind) {
     case 'done':
-      return { consolidation: 'model', usage: result.usage };
+      return { consolidation: 'model', usage: result.usage, ...(result.handover !== undefined && { handover: result.handover }) };
     case 'unusable':
       return { consolidation: 'raw-fallback', usage: result.usage };
     case 'nothing-to-do':

@@ -75,8 +75,15 @@ const requestSchema = part({
   /** The models of the agent's list after it. Absent: only this model is called. */
   fallback: v.optional(list(shortText(MAX_ID), MAX_MODELS)),
   why: oneOf('reset', 'window', 'close'),
-  /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
-  task: v.optional(part({ goal: taskText, openTasks: list(taskText, MAX_TASKS) })),
+  /** What is pinned in the session: for its entry in HISTORY once it ends. Absent: nothing is. */
+  task: v.optional(
+    part({
+      goal: taskText,
+      openTasks: list(taskText, MAX_TASKS),
+      goalFrom: v.optional(oneOf('beginning', 'summary')),
+      tasksFrom: v.optional(oneOf('summary')),
+    }),
+  ),
   /**
    * Where the asker's worker takes work is where its store is. The server refuses `/_sys/`, and with it the workflow task that names it,
    * for ever.
@@ -134,6 +141,8 @@ const newsSchema = part({
   consolidation: oneOf('model', 'raw-fallback', 'nothing-to-do'),
   /** What cannot be read of it is not known. */
   usage: v.fallback(v.nullable(usage), null),
+  /** Reference to what it hands over to the conversation. Absent: nothing. */
+  handover: v.optional(shortText(MAX_ID)),
 });
 
 /** Signal of the memory workflow to the conversation that sent the request. */

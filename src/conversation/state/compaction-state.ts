@@ -158,6 +158,8 @@ export interface WindowTurn {
 interface CoveredTurns {
   readonly requestId: string;
   readonly turns: readonly WindowTurn[];
+  /** Reference to what it has handed over for them. Absent: nothing. */
+  readonly handover?: string;
 }
 
 interface Trimmed {

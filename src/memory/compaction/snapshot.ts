@@ -3,17 +3,17 @@
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
 import { type EpisodicItem, type SemanticItem, episodicId, itemNumber } from '../../records/memory/items.js';
-import { indented, oneLine, withoutHeadings, cut, truncate, thatFit } from '../../records/text.js';
+import { indented, oneLine, withoutHeadings, cut, thatFit } from '../../records/text.js';
 import { type Task, type EpisodeFold, type EpisodeLinks, pinnedAgain } from '../../records/episodes.js';
 import type { CountTokens } from '../tokens.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { turnNumber } from '../../records/identity.js';
 import { SUMMARY_LIMITS } from './summary-answer.js';
-import { isFromPerson, isNotice, shownText, type ConversationMessage } from '../../records/message.js';
+import { isFromPerson, isNotice, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
 
 export interface SnapshotParts {
   /** In the order of showing; how many there are, `retrieve` decides. */
-  readonly episodic?: readonly (Pick<EpisodicItem, 'summary'> & Partial<Pick<EpisodicItem, 'id' | 'turn_ids' | 'ts'>>)[];
+  readonly episodic?: readonly (Pick<EpisodicItem, 'summary'> & Partial<Pick<EpisodicItem, 'id' | 'turn_ids' | 'ts'> & EpisodeLinks>)[];
   /** What replaces episodes before these. */
   readonly earlier?: Earlier;
   /** The tool that reads an episode is offered. */
@@ -21,17 +21,26 @@ export interface SnapshotParts {
   /** In the order of showing. */
   readonly semantic?: readonly Pick<SemanticItem, 'fact'>[];
   readonly goal?: string;
+  readonly goalFrom?: Task['goalFrom'];
   readonly openTasks?: readonly string[];
 }
 
 /** Parts without content are left out; '' when all are. Does not end in a line feed. */
-export function memoryBundle({ episodic = [], earlier, canRead = false, semantic = [], goal = '', openTasks = [] }: SnapshotParts): string {
+export function memoryBundle({
+  episodic = [],
+  earlier,
+  canRead = false,
+  semantic = [],
+  goal = '',
+  goalFrom,
+  openTasks = [],
+}: SnapshotParts): string {
   const summaries = episodic
     .filter(({ summary }) => indented(summary, '') !== '')
-    .map(({ summary, id, turn_ids = [], ts = 0 }) =>
+    .map(({ summary, id, turn_ids = [], ts = 0, about }) =>
       [
         indented(withoutHeadings(summary), '   '),
-        ...(id === undefined ? [] : [`   (${id}: ${describeEpisodes([{ turn_ids, ts }])})`]),
+        ...(id === undefined ? [] : [`   (${id}: ${describeEpisodes([{ turn_ids, ts, ...(about && { about }) }])})`]),
       ].join('\n'),
     );
   const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
@@ -48,13 +57,17 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
       facts.map((fact) => `- ${fact}`),
     ),
     section('[TASK]', [
-      ...(goalText === '' ? [] : [`Goal: ${goalText}`]),
+      ...(goalText === '' ? [] : [`${goalFrom === 'beginning' ? BEGAN : GOAL}${goalText}`]),
       ...(tasks.length === 0 ? [] : ['Open tasks:', ...tasks.map((task) => `- ${task}`)]),
     ]),
   ]
     .filter((part) => part !== '')
     .join('\n\n');
 }
+
+const GOAL = 'Goal: ';
+/** No goal: `Hi there!` is none. */
+const BEGAN = 'The session began with: ';
 
 function earlierText({ text, episodes }: Earlier): string {
   const [newest, oldest] = [episodes[0]?.id ?? '', episodes.at(-1)?.id ?? ''];
@@ -71,13 +84,15 @@ function section(heading: string, lines: readonly string[]): string {
 const SHARE = 1 / 3;
 /** The newest summary keeps at least these. */
 const MIN_SUMMARY = 200;
+/** What says that a text was cut takes no more. */
+const MARK_CHARACTERS = 40;
 
 /** What a model is shown of its older turns: episodes and facts. */
 export interface MemoryBundle {
   /** Episodes beyond these; absent when there are none. */
   readonly earlier?: Earlier;
   /** Newest first. */
-  readonly episodic: readonly EpisodicItem[];
+  readonly episodic: readonly FoldedEpisode[];
   /** As `mostRelevant` has them. */
   readonly semantic: readonly SemanticItem[];
 }
@@ -123,7 +138,7 @@ export interface Folding {
   readonly text: string;
   readonly through: string;
   /** To be folded in, oldest first. */
-  readonly leaving: readonly EpisodicItem[];
+  readonly leaving: readonly FoldedEpisode[];
 }
 
 /** `episodes`: those that count, newest first, of which the first `shown` are shown as they are. */
@@ -152,7 +167,7 @@ export function foldEarlier(episodes: readonly FoldedEpisode[], shown: number): 
 export interface Earlier {
   readonly text: string;
   /** Newest first. */
-  readonly episodes: readonly EpisodicItem[];
+  readonly episodes: readonly FoldedEpisode[];
 }
 
 /** The same for episodes that have other ids now, such as those of a fork: what is folded is the newest of them up to it. */
@@ -162,20 +177,26 @@ export function refolded({ text, through }: EpisodeFold, newIds: ReadonlyMap<str
   return { text, through: newest ?? episodicId(0) };
 }
 
-/** `turns 3–8, 2026-11-20`, in UTC. */
-export function describeEpisodes(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>[]): string {
+/** Epoch seconds of the first and the last of these messages. */
+export function timeSpan(entries: readonly Pick<Entry, 'ts'>[]): readonly [number, number] {
+  const times = entries.map(({ ts }) => ts);
+  return [times.reduce((a, b) => Math.min(a, b), Infinity), times.reduce((a, b) => Math.max(a, b), 0)];
+}
+
+/** `turns 3–8, 2026-11-20`, in UTC: of what they are about. */
+export function describeEpisodes(episodes: readonly (Pick<EpisodicItem, 'turn_ids' | 'ts'> & Pick<EpisodeLinks, 'about'>)[]): string {
   const turns = episodes.flatMap(({ turn_ids }) => turn_ids.map(turnNumber)).sort((a, b) => a - b);
-  const days = episodes.map(({ ts }) => isoTime(ts).slice(0, 10)).sort();
+  const days = episodes.flatMap(({ ts, about = [ts] }) => about.map((time) => isoTime(time).slice(0, 10))).sort();
   const span = (values: readonly (number | string)[]): string => [...new Set([values[0], values.at(-1)])].join('–');
   return [...(turns.length === 0 ? [] : [`${turns.length === 1 ? 'turn' : 'turns'} ${span(turns)}`]), span(days)].join(', ');
 }
 
 /** The newest that have room, whole: what says how a thing was must not outlive what says how it is now. */
-function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
+function foldByRules(text: string, leaving: readonly FoldedEpisode[]): string {
   const lines = leaving.map((episode) => `${episode.id} (${describeEpisodes([episode])}): ${oneLine(episode.summary)}`);
   const newestFirst = [...(text === '' ? [] : text.split('\n')), ...lines].reverse();
   const shown = thatFit(newestFirst, SUMMARY_LIMITS.fold);
-  return shown.length > 0 ? shown.toReversed().join('\n') : truncate(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
+  return shown.length > 0 ? shown.toReversed().join('\n') : cut(newestFirst[0] ?? '', SUMMARY_LIMITS.fold - MARK_CHARACTERS);
 }
 
 // What a conversation is for, as its messages say it (design section 4): what the tool `set_task` has pinned last, and its first message.
@@ -183,15 +204,15 @@ function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
 const GOAL_CHARACTERS = 500;
 /** As `memoryBundle` writes it, at the end of what it writes. */
 const PINNED = /(?:^|\n\n)(\[TASK\]\n[^]*)$/;
-const PINNED_GOAL = /^\[TASK\]\nGoal: ([^]*?)(?:\nOpen tasks:|$)/;
+const PINNED_GOAL = /^\[TASK\]\n(Goal: |The session began with: )([^]*?)(?:\nOpen tasks:|$)/;
 
-/** The session's first user message is its goal, unless the agent has pinned another. */
-export function goalIn(messages: readonly ConversationMessage[]): string {
+/** The words that a session began with: what it is for, as long as neither the agent nor a summary says it. */
+export function beginningIn(messages: readonly ConversationMessage[]): string {
   const first = messages.find(isFromPerson);
-  return first ? truncate(shownText(first.text), GOAL_CHARACTERS) : '';
+  return first ? cut(shownText(first.text), GOAL_CHARACTERS) : '';
 }
 
-/** As the tool `set_task` has pinned it; its goal is '' where none was ever set: then it is the session's first message. */
+/** As the tool `set_task` has pinned it; its goal is '' where none was ever set. */
 export function taskIn(messages: readonly ConversationMessage[]): Task | null {
   const done = new Set(messages.flatMap((message) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
   let pinned: Task | null = null;
@@ -209,7 +230,7 @@ export function taskIn(messages: readonly ConversationMessage[]): Task | null {
   return pinned;
 }
 
-/** Whether what comes before the messages of an epoch names the goal. */
+/** Whether what comes before the messages of an epoch names the goal, or what the session began with. */
 export function namesGoal(base: string): boolean {
   return PINNED_GOAL.test(PINNED.exec(base)?.[1] ?? '');
 }
@@ -226,8 +247,12 @@ export function describePins(leaving: readonly ConversationMessage[], isBeginnin
   const notice = noticed.findLast((text) => text !== undefined);
   const pinned = taskIn(leaving);
   if (notice !== undefined && pinned === null) return `\n\n${notice}`;
-  const first = isBeginning ? goalIn(leaving) : '';
-  const goal = pinned?.goal || (PINNED_GOAL.exec(notice ?? '')?.[1]?.replace(/\n {2}/g, '\n') ?? first);
-  const text = memoryBundle({ goal, openTasks: pinned?.openTasks ?? [] });
+  const [, label, noticedGoal] = PINNED_GOAL.exec(notice ?? '') ?? [];
+  const beginning = isBeginning ? beginningIn(leaving) : '';
+  const known: Pick<SnapshotParts, 'goal' | 'goalFrom'> =
+    noticedGoal === undefined || label === BEGAN
+      ? { goal: noticedGoal?.replace(/\n {2}/g, '\n') ?? beginning, goalFrom: 'beginning' }
+      : { goal: noticedGoal.replace(/\n {2}/g, '\n') };
+  const text = memoryBundle({ ...(pinned?.goal ? { goal: pinned.goal } : known), openTasks: pinned?.openTasks ?? [] });
   return text === '' ? '' : `\n\n${text}`;
 }

@@ -1,7 +1,7 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { truncate, cleanText, oneLine } from '../../records/text.js';
+import { truncate, cleanText, cut, oneLine } from '../../records/text.js';
 import { objectAt, objectsInAnswer } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
 import { isRecord } from '../../platform/json.js';
@@ -17,6 +17,10 @@ export interface Summary {
   readonly retired?: readonly string[];
   /** Replaces the earlier summaries that were to be folded. */
   readonly fold?: string;
+  /** What the person wants by now; absent where the turns do not say. */
+  readonly goal?: string;
+  /** What is still to be done; absent where the summarizer does not say. */
+  readonly openTasks?: readonly string[];
 }
 
 export type ParsedSummary =
@@ -34,9 +38,14 @@ export const SUMMARY_LIMITS = {
   superseded: 10,
   retired: 20,
   fold: 4_000,
+  goal: 500,
+  openTask: 200,
+  openTasks: 20,
   answer: 256 * 1024,
 } as const;
 
+/** What says that a text was cut takes no more. */
+const MARK_CHARACTERS = 40;
 const DEPTH = 16;
 const SHOWN_ISSUES = 6;
 
@@ -66,7 +75,30 @@ export const summarySchema = z.object({
     .string()
     .max(SUMMARY_LIMITS.fold)
     .describe('The earlier summaries folded into one text; empty where none are given to be folded.'),
+  goal: z
+    .string()
+    .max(SUMMARY_LIMITS.goal)
+    .describe(
+      'What the person wants from this session by now, in one or two sentences; empty where that is nothing yet, as after a greeting.',
+    ),
+  openTasks: z
+    .array(z.string().max(SUMMARY_LIMITS.openTask))
+    .max(SUMMARY_LIMITS.openTasks)
+    .describe('All that is still to be done, one task each, also what was open before and still is; empty where nothing is.'),
 });
+
+/** Of a task as any model answers it; what is too long or too much is cut. */
+export function taskAnswer(goal: unknown, openTasks: unknown): Pick<Summary, 'goal' | 'openTasks'> {
+  const tasks = Array.isArray(openTasks)
+    ? openTasks
+        .filter((task): task is string => typeof task === 'string')
+        .map((task) => cut(oneLine(task), SUMMARY_LIMITS.openTask - MARK_CHARACTERS))
+        .filter((task) => task !== '')
+        .slice(0, SUMMARY_LIMITS.openTasks)
+    : undefined;
+  const words = typeof goal === 'string' ? cut(cleanText(goal).trim(), SUMMARY_LIMITS.goal - MARK_CHARACTERS) : '';
+  return { ...(words !== '' && { goal: words }), ...(tasks && { openTasks: tasks }) };
+}
 
 /** For providers that take a schema, and for the prompt. */
 export function summaryJsonSchema(): JsonObject {
@@ -104,7 +136,7 @@ const REASONS = {
 export function checkSummary(value: unknown): ParsedSummary {
   const checked = summarySchema.safeParse(trimmed(value));
   if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
-  const summary = cleaned(checked.data);
+  const summary = { ...cleaned(checked.data), ...(isRecord(value) && taskAnswer(value['goal'], value['openTasks'])) };
   return summary.episodic.summary === '' ? { ok: false, reason: 'episodic.summary: it says nothing' } : { ok: true, summary };
 }
 
@@ -116,6 +148,9 @@ function trimmed(value: unknown): unknown {
     ...value,
     fold: typeof value['fold'] === 'string' ? cutText(value['fold'], SUMMARY_LIMITS.fold) : '',
     retired: idsIn(value['retired'], SUMMARY_LIMITS.retired),
+    // Read by `taskAnswer`, whatever they are.
+    goal: '',
+    openTasks: [],
     ...(isRecord(episodic) && { episodic: { ...withinBounds(episodic), summary: cutText(episodic['summary'], SUMMARY_LIMITS.summary) } }),
     ...(Array.isArray(semantic) && {
       semantic: mostSalient(

@@ -45,7 +45,7 @@ export async function summarize(
   entries: readonly Entry[],
   { signal, askForNotes = ask, throws = () => false, ...options }: SummarizeOptions = {},
 ): Promise<Summarized> {
-  const byRule = (failure: string): Summarized => summarizeByRules(entries, { ...options, failure });
+  const byRule = (failure: string): Summarized => summarizeByRules(entries, { failure });
   try {
     const prompt = await wholePrompt(askForNotes, { ...options, entries });
     const answer = await ask(prompt.system, prompt.text);
@@ -65,11 +65,8 @@ export async function summarize(
   }
 }
 
-export function summarizeByRules(
-  entries: readonly Entry[],
-  { failure = '', ...options }: { readonly goal?: string; readonly failure?: string },
-): Summarized {
-  return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: cut(oneLine(failure), FAILURE_CHARACTERS) });
+export function summarizeByRules(entries: readonly Entry[], { failure = '' }: { readonly failure?: string | undefined } = {}): Summarized {
+  return withNotes(ruleSummary(entries), entries, { method: 'rules', failure: cut(oneLine(failure), FAILURE_CHARACTERS) });
 }
 
 /** With the notes on what it has no room for. */
@@ -95,22 +92,17 @@ export function isInterrupt(error: unknown): boolean {
 
 // A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one.
 
-const GOAL_CHARACTERS = 400;
 const ASKED_CHARACTERS = 160;
 const ANSWERED_CHARACTERS = 240;
 const FACT_CHARACTERS = SUMMARY_LIMITS.fact - 20;
 /** Facts by rule are the person's words, but no model has judged them. */
 const REMEMBERED = { tags: ['remember'], confidence: 0.6, salience: 0.8 } as const;
 
-/** `goal` defaults to the window's first user message. */
-export function ruleSummary(entries: readonly Entry[], { goal }: { readonly goal?: string } = {}): Summary {
+export function ruleSummary(entries: readonly Entry[]): Summary {
   const turns = toSummarizedTurns(entries);
-  const first = goal ?? turns.find(({ question }) => question !== '')?.question ?? '';
-  const head = first === '' ? [] : [`Goal: ${cut(oneLine(first), GOAL_CHARACTERS)}`];
-  const room = SUMMARY_LIMITS.summary - head.join('\n').length - 100;
   return {
     episodic: {
-      summary: [...head, ...fitting(turns.map(turnLine), room)].join('\n') || 'Nothing was said.',
+      summary: fitting(turns.map(turnLine), SUMMARY_LIMITS.summary - 100).join('\n') || 'Nothing was said.',
       tags: ['by-rule'],
       salience: 0.5,
     },

@@ -61,7 +61,7 @@ async function askTwice(
   if (first.problems.length === 0) return { kind: 'done', method: 'model', ...first.result };
   const repair = repairPrompt(prompt, answer, joinProblems(first));
   const second = read(await ask(repair.system, repair.text), prompt, check);
-  const result = { ...first.result, ...second.result };
+  const result: ConsolidationResult = { ...first.result, ...second.result };
   if (result.historyEntry === undefined && result.memoryUpdate === undefined) return { kind: 'unusable', reason: joinProblems(second) };
   return { kind: 'done', method: 'repaired', ...result };
 }
@@ -132,7 +132,7 @@ const REFUSALS: readonly RegExp[] = [
 ];
 
 export function checkResult(
-  { historyEntry, memoryUpdate }: ConsolidationResult,
+  { historyEntry, memoryUpdate, handover }: ConsolidationResult,
   { entries, currentMemory, maxMemorySize = MAX_MEMORY_SIZE }: ConsolidationRequest,
 ): CheckedResult {
   const historyProblem = historyEntry === undefined ? undefined : problemOfHistory(historyEntry, entries);
@@ -141,6 +141,8 @@ export function checkResult(
   const result = {
     ...(historyEntry === undefined || historyProblem !== undefined ? {} : { historyEntry: fitHistory(historyEntry) }),
     ...(update === undefined || memoryProblem !== undefined ? {} : { memoryUpdate: update }),
+    // It can be done without: that it is of no use is no reason to ask again.
+    ...(handover && problemOfHistory(handover.summary, entries) === undefined && { handover }),
   };
   const problems = [historyProblem, memoryProblem].filter((problem) => problem !== undefined);
   if (problems.length > 0 || 'historyEntry' in result || 'memoryUpdate' in result) return { result, problems };

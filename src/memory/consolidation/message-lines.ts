@@ -42,7 +42,7 @@ export function rawFallback(entries: readonly ConversationEntry[]): string {
 
 /** With what the session that ended was for, and what it left open: who finds the entry later can go on from it. */
 export function withTask(entry: string, task: Task | null | undefined): string {
-  const goal = oneLine(task?.goal ?? '');
+  const goal = task?.goalFrom === 'beginning' ? '' : oneLine(task?.goal ?? '');
   const open = (task?.openTasks ?? []).map(oneLine).filter((one) => one !== '');
   return [entry, ...(goal === '' ? [] : [`Goal: ${goal}`]), ...open.map((one) => `Still open: ${one}`)].join('\n');
 }
@@ -67,6 +67,12 @@ export function withSources(entry: string, entries: readonly Entry[], trusted: R
   if (tools.length === 0) return text;
   const turns = new Set(entries.flatMap((entry) => (listSources(entry, trusted).length > 0 ? [entry.turn] : [])));
   return `${text}\n${SOURCES}${tools.map((tool) => oneLine(tool).replace(/[[\],]/g, '')).join(', ')} · ${[...turns].sort().join(', ')}]`;
+}
+
+/** The entry for a prompt that goes on from it: where its words come from is no part of what happened. */
+export function withoutSources(entry: string): string {
+  const last = entry.lastIndexOf('\n') + 1;
+  return entry.slice(last).startsWith(SOURCES) ? entry.slice(0, Math.max(0, last - 1)) : entry;
 }
 
 // What replaces messages that were trimmed and that no model has summarized (seed 001, "build recap"), and since when the conversation

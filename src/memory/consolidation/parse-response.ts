@@ -9,7 +9,8 @@
  *   goes on or ends, is a value: half of a memory would replace the whole. A string from the question is not the model's. (test:
  *   test/memory/consolidation-answer.test.ts)
  */
-import { utf8Length, cleanText } from '../../records/text.js';
+import { utf8Length, cleanText, cut } from '../../records/text.js';
+import { SUMMARY_LIMITS, taskAnswer, type Summary } from '../compaction/summary-answer.js';
 import { objectsInAnswer, squeezed, type FoundObject } from '../../records/balanced-json.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -17,6 +18,13 @@ import { isRecord } from '../../platform/json.js';
 export interface ConsolidationResult {
   readonly historyEntry?: string;
   readonly memoryUpdate?: string;
+  /** Beyond the seed, and never alone. */
+  readonly handover?: Handover;
+}
+
+/** For the agent that goes on with the conversation once these messages have left its prompt. */
+export interface Handover extends Pick<Summary, 'goal' | 'openTasks'> {
+  readonly summary: string;
 }
 
 export type ParsedResponse =
@@ -121,7 +129,21 @@ function toResult(value: unknown): ConsolidationResult | undefined {
   const historyEntry = textAt(value, 'history_entry');
   const memoryUpdate = textAt(value, 'memory_update');
   if (historyEntry === undefined && memoryUpdate === undefined) return undefined;
-  return { ...(historyEntry === undefined ? {} : { historyEntry }), ...(memoryUpdate === undefined ? {} : { memoryUpdate }) };
+  const handover = readHandover(Object.hasOwn(value, 'handover') ? value['handover'] : undefined);
+  return {
+    ...(historyEntry === undefined ? {} : { historyEntry }),
+    ...(memoryUpdate === undefined ? {} : { memoryUpdate }),
+    ...(handover && { handover }),
+  };
+}
+
+/** Of an answer, or as it was stored. Undefined for what says nothing; what is too long is cut. */
+export function readHandover(value: unknown): Handover | undefined {
+  if (!isRecord(value)) return undefined;
+  const summary = textAt(value, 'summary');
+  if (summary === undefined) return undefined;
+  const { goal, openTasks, open_tasks: answered = openTasks } = value;
+  return { summary: cut(summary, SUMMARY_LIMITS.summary), ...taskAnswer(goal, answered) };
 }
 
 function textAt(value: object, key: string): string | undefined {

@@ -6,7 +6,8 @@
  * Nothing in it begins at the margin but our labels, so it cannot pass for a heading. Memory is shown as it is, since the model gives
  * its lines back so, except for lines that would pass for ours.
  */
-import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
+import type { Task } from '../../records/episodes.js';
+import { utf8Length, cut, indented, cleanText, oneLine } from '../../records/text.js';
 import { type ConversationEntry, messageText } from './message-lines.js';
 import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
 
@@ -26,6 +27,7 @@ export const OPENING = [
 /** What is left for the conversation beside a memory that fills the prompt. */
 const MIN_CONVERSATION = 8_000;
 const ANSWER_CHARACTERS = 2_000;
+const TASK_CHARACTERS = 500;
 
 export interface ConsolidationRequest {
   readonly entries: readonly ConversationEntry[];
@@ -36,6 +38,9 @@ export interface ConsolidationRequest {
   readonly maxCharacters?: number;
   /** On the pieces that the prompt without them has. */
   readonly notes?: readonly string[];
+  /** The conversation goes on without these messages: what is handed over to it is asked for too, and this is what it is for so far. */
+  readonly handsOver?: boolean;
+  readonly task?: Task | undefined;
 }
 
 export interface ConsolidationPrompt {
@@ -51,6 +56,21 @@ export const consolidationJsonSchema = {
   properties: { history_entry: { type: 'string' }, memory_update: { type: 'string' } },
   required: ['history_entry', 'memory_update'],
   additionalProperties: false,
+} as const;
+
+/** The same where a handover is asked for. */
+export const handingOverJsonSchema = {
+  ...consolidationJsonSchema,
+  properties: {
+    ...consolidationJsonSchema.properties,
+    handover: {
+      type: 'object',
+      properties: { goal: { type: 'string' }, summary: { type: 'string' }, open_tasks: { type: 'array', items: { type: 'string' } } },
+      required: ['goal', 'summary', 'open_tasks'],
+      additionalProperties: false,
+    },
+  },
+  required: [...consolidationJsonSchema.required, 'handover'],
 } as const;
 
 /** Of an answer to `carePrompt`. */
@@ -77,11 +97,23 @@ const RULES = [
   '- Answer with the JSON object alone.',
 ].join('\n');
 
+/** Not one of the seed's two: an answer without it is as good. */
+const HANDOVER = [
+  'A third key, "handover", is for the agent of this conversation: it goes on without these messages, and sees nothing else of them. It is an object:',
+  '- "goal": what the user wants from this session by now, in one or two sentences; "" where that is nothing yet, as after a greeting.',
+  '- "summary": what was asked and done, in its order, and with which result; what was decided and why; which files were read or changed, and what matters in them; what failed and how. Names, numbers, paths, ids and quoted wording exactly. As long as it has to be, at most 4,000 characters.',
+  '- "open_tasks": a list of all that is still to be done, one sentence each; [] where nothing is.',
+].join('\n');
+
 export function consolidationPrompt(request: ConsolidationRequest): ConsolidationPrompt {
   const { entries, currentMemory, maxMemorySize = MAX_MEMORY_SIZE, maxCharacters = PROMPT_CHARACTERS, notes = [] } = request;
   const head = [...OPENING, '', MEMORY_HEADING, shownMemory(currentMemory), '', CONVERSATION_HEADING].join('\n');
   const bytes = utf8Length(currentMemory);
-  const tail = [...(bytes > maxMemorySize ? [compression(bytes, maxMemorySize)] : []), RULES].join('\n\n');
+  const tail = [
+    ...(bytes > maxMemorySize ? [compression(bytes, maxMemorySize)] : []),
+    RULES,
+    ...(request.handsOver ? [HANDOVER, ...taskLines(request.task)] : []),
+  ].join('\n\n');
   const room = Math.max(maxCharacters - head.length - tail.length - 5, Math.min(MIN_CONVERSATION, maxCharacters));
   const record = longRecord(
     entries.map((entry) => messageText(entry)),
@@ -93,6 +125,13 @@ export function consolidationPrompt(request: ConsolidationRequest): Consolidatio
     text: [`${head}\n${record.text}`, ...(shownNotes === '' ? [] : [shownNotes]), tail].join('\n\n'),
     pieces: record.pieces,
   };
+}
+
+function taskLines(task: Task | undefined): string[] {
+  if (!task) return [];
+  const goal = task.goal === '' || task.goalFrom === 'beginning' ? [] : [`- The goal: ${cut(oneLine(task.goal), TASK_CHARACTERS)}`];
+  const open = task.openTasks.map((one) => `- Open: ${cut(oneLine(one), TASK_CHARACTERS)}`);
+  return goal.length + open.length === 0 ? [] : [['As it was before these messages:', ...goal, ...open].join('\n')];
 }
 
 /** The second and last question: the first one again, with what was wrong about the answer. */
@@ -139,4 +178,4 @@ function shownMemory(memory: string): string {
 }
 
 const LINE_RULES =
-  /^(?=## (?:Current Long-term Memory|Conversation to Process)[ \t]*$|How to answer:|You have answered this before|\[[^\]\n]*\] (?:USER|ASSISTANT)\b)/gm;
+  /^(?=## (?:Current Long-term Memory|Conversation to Process)[ \t]*$|How to answer:|A third key, "handover"|As it was before these messages:|You have answered this before|\[[^\]\n]*\] (?:USER|ASSISTANT)\b)/gm;

@@ -1,6 +1,7 @@
 /** That something stays forgotten (design section 4), without storing a word of it: a tombstone has salted hashes alone. */
 import { createHash } from 'node:crypto';
 import { type Tombstone, foldedLine, splitLines } from '../../records/memory/documents.js';
+import type { Task } from '../../records/episodes.js';
 import { allWords, significantWords, evidenceWords } from './significant-words.js';
 
 /** Of a tombstone's words: worded a little differently, it is still the same thing. */
@@ -48,6 +49,10 @@ export function redactor(tombstones: readonly Tombstone[], salt: string): (text:
     const shown = lines.map((line) => (isForgotten(line, tombstones, salt) ? FORGOTTEN_MARK : line));
     return shown.every((line, at) => line === lines[at]) ? text : shown.join('\n');
   };
+}
+
+export function redactTask(task: Task, redact: (text: string) => string): Task {
+  return { ...task, goal: redact(task.goal), openTasks: task.openTasks.map((open) => redact(open)) };
 }
 
 function hashWords(text: string, salt: string): Set<string> {

@@ -37,6 +37,15 @@ export const semanticItemSchema = z.object({
 export const episodeLinksSchema = z.object({
   supersedes: z.array(z.string().max(40)).max(1_000).optional(),
   fold: z.object({ text: z.string(), through: z.string().max(40) }).optional(),
+  task: z
+    .object({
+      goal: z.string().max(4_000),
+      openTasks: z.array(z.string().max(4_000)).max(100),
+      goalFrom: z.enum(['beginning', 'summary']).optional(),
+      tasksFrom: z.literal('summary').optional(),
+    })
+    .optional(),
+  about: z.tuple([seconds, seconds]).optional(),
 });
 
 /** How an episode was made. */

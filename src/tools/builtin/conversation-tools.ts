@@ -98,7 +98,7 @@ export const setTask = defineTool({
     'Pins what this conversation is for, and what is still open: both stay word for word when older turns become a summary. ' +
     'Each call replaces the open tasks that were pinned before, so say all that still holds.',
   input: z.object({
-    goal: goal.optional().describe("Default: as it was pinned before, at first the session's first message."),
+    goal: goal.optional().describe('Default: as it was before.'),
     openTasks: openTasks.optional().describe('What is still to be done, one task each. Default: nothing.'),
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
@@ -106,7 +106,7 @@ export const setTask = defineTool({
     const pinnedGoal = newGoal.trim();
     const lines = [
       'Pinned now.',
-      `Goal: ${pinnedGoal === '' ? "as before; at first the session's first message" : pinnedGoal}`,
+      `Goal: ${pinnedGoal === '' ? 'as before' : pinnedGoal}`,
       ...(open.length === 0 ? ['Open tasks: none'] : ['Open tasks:', ...open.map((task) => `- ${task}`)]),
     ];
     return { ok: true, content: lines.join('\n'), task: { goal: pinnedGoal, openTasks: open } };

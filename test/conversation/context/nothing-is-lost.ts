@@ -30,7 +30,7 @@ import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { consolidationId } from '../../../src/memory/documents/search-history.js';
 import { citeMessage, messageItemId, citeOld, frameNew } from '../../../src/memory/channel/citations.js';
-import { boundedBundle, goalIn } from '../../../src/memory/compaction/snapshot.js';
+import { boundedBundle, beginningIn } from '../../../src/memory/compaction/snapshot.js';
 import { planCompaction } from '../../../src/memory/compaction/window.js';
 import { retrieve } from '../../../src/memory/facts.js';
 import { entryTokens, estimateStringTokens, countMessageTokens } from '../../../src/memory/tokens.js';
@@ -247,7 +247,7 @@ function createWorld(settings: AgentSettings, window: number) {
     // A call that has not run yet pins nothing; what is checked then holds all the same.
     const [first] = session;
     const all = listSlots([[1, state.counters.slot]]);
-    const opening = goalIn(there(all).filter((one) => turnNumber(one.turn) === first).map(({ message }) => message)); // prettier-ignore
+    const opening = beginningIn(there(all).filter((one) => turnNumber(one.turn) === first).map(({ message }) => message)); // prettier-ignore
     const goal = session.flatMap((number) => tasks.get(number)?.goal || []).at(-1);
     return { goal: goal || opening, openTasks: task?.openTasks ?? [] };
   }
@@ -268,7 +268,7 @@ function createWorld(settings: AgentSettings, window: number) {
     if (plan.turnIds.length === 0) return { kind: 'cited', epoch, cited, tokensBefore: plan.freed + kept, tokensAfter: kept };
     counts.compactions += 1;
     const beginning = await beginningOfSession(store, key, state.session, entries);
-    const pins = { goal: task?.goal || goalIn(beginning.map(({ message }) => message)), openTasks: task?.openTasks ?? [] };
+    const pins = { goal: task?.goal || beginningIn(beginning.map(({ message }) => message)), openTasks: task?.openTasks ?? [] };
     const turn_ids = [...plan.turnIds];
     const episode = { id: episodicId(number), ts: ts(), turn_ids, summary: `about ${turn_ids.join()}`, tags: [], salience: 0.5 };
     await store.episodes.add(key, { ...episode, session: state.session, epoch, slots: plan.slots });

@@ -120,6 +120,22 @@ test('what is covered while a trim runs leaves with the next one', () => {
   expect(take(trimmed, 'evict').input.what).toMatchObject({ number: 2, covered: [{ requestId: 's1/43-84' }] });
 });
 
+test('what a consolidation has handed over goes to the trim, also where it came late', () => {
+  const before = talked(26);
+  const handover = {
+    kind: 'consolidation-ended',
+    requestId: 's1/1-42',
+    consolidation: 'model',
+    usage: null,
+    handover: 'ref',
+    at: 1,
+  } as const;
+  const [covered] = apply(before, handover).consolidation.covered;
+  expect(covered).toMatchObject({ requestId: 's1/1-42', handover: 'ref' });
+  expect(leaving(apply(before, handover)).input.what).toMatchObject({ covered: [{ requestId: 's1/1-42', handover: 'ref' }] });
+  expect(apply(before, { ...handover, requestId: 'other' }).consolidation).toEqual(before.consolidation);
+});
+
 test('of older turns that stay the first are shown to the trim: the goal may be among them', () => {
   const before = talked(26);
   const [one] = before.consolidation.covered;
