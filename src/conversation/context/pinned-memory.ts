@@ -18,13 +18,13 @@ export function pinnedMemory({ compaction: { pinned }, epoch }: ConversationStat
 }
 
 /** Once the settings of the epoch's first prompt are known. Notices of earlier epochs say what the head has now. */
-export function pinMemory(state: ConversationState): ConversationState {
+export function pinMemory(state: ConversationState, why: Pick<PinnedMemory, 'byMemory'> = {}): ConversationState {
   const { settings, epoch, compaction } = state;
   if (!settings || pinnedMemory(state)) return state;
   const { version, forgotten } = settings.memory;
   const stale = staleNotices(state);
   const { staleNotices: _, ...rest } = compaction;
-  const pinned: PinnedMemory = { epoch, version, told: version, forgotten, notices: [] };
+  const pinned: PinnedMemory = { epoch, version, told: version, forgotten, notices: [], ...why };
   return { ...state, compaction: { ...rest, pinned, ...(stale.length > 0 && { staleNotices: stale }) } };
 }
 
@@ -37,7 +37,7 @@ export function contextInPrompt(state: ConversationState): readonly SlotRange[] 
 export function acceptNews(state: ConversationState, turn: Turn, news: MemoryNews): ConversationState {
   const { settings } = state;
   const pinned = pinnedMemory(state);
-  if (news.kind === 'epoch' || !pinned || !settings) return pinMemory({ ...state, epoch: state.epoch + 1 });
+  if (news.kind === 'epoch' || !pinned || !settings) return pinMemory({ ...state, epoch: state.epoch + 1 }, { byMemory: true });
   const noticed = addNotice(state, turn, 'memory', news.text);
   const notices = withSlot(pinned.notices, noticed.counters.slot);
   return {
