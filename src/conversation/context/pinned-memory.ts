@@ -2,6 +2,9 @@
  * MEMORY.md as the prompts of an epoch have it (design section 4): the version that stood there when the epoch's first prompt was made. What
  * changes in it later is told once, as a notice at the end, so that no cached prompt is lost; the next epoch begins with the newest version.
  * Where words must leave the prompt an epoch begins at once.
+ *
+ * @rule context/memory-pinned: Within an epoch the system prompt has one version of MEMORY.md, and a notice is only appended; a new epoch has the
+ *   newest version and shows no notice of the old one. (test: test/conversation/context/pinned-memory.test.ts)
  */
 import type { PinnedMemory } from '../state/compaction-state.js';
 import { inTokens } from '../state/compaction-state.js';
