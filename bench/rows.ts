@@ -12,6 +12,7 @@ import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
 import { memoryChannel } from './rows/memory-channel.js';
 import { memory } from './rows/memory.js';
+import { promptCost } from './rows/prompt-cost.js';
 import { queue } from './rows/queue.js';
 import { recall } from './rows/recall.js';
 import { searchStores } from './rows/search-stores.js';
@@ -32,6 +33,7 @@ export const ROWS: readonly Row[] = [
   manyTools,
   memoryChannel,
   memory,
+  promptCost,
   heal,
   fold,
   fork,

@@ -6,7 +6,7 @@ import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js
 import { measureTokens } from '../records/token-estimate.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelResponse, type ModelUsage } from '../models/model.js';
-import { costUsd, splitModel, type Models } from '../models/known-models.js';
+import { withCost, splitModel, type Models } from '../models/known-models.js';
 import { isModelAway } from '../records/turn-end.js';
 import { countFallback } from '../telemetry/metrics.js';
 import type { ConversationDependencies } from './dependencies.js';
@@ -104,7 +104,7 @@ export function createAsker({
   };
   const askOne = async (candidate: string, system: string, text: string): Promise<string> => {
     const count = (cost: ModelUsage): void => {
-      usage = addUsage(usage, { ...cost, costUsd: costUsd(models.limits(candidate), cost) });
+      usage = addUsage(usage, withCost(models.limits(candidate), cost));
     };
     const room = await contextWindow(candidate);
     const request: ModelRequest = {

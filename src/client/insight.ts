@@ -114,6 +114,8 @@ const PATIENCE_MS = 2_000;
 /** UTF-16 units. */
 const MAX_CHUNK = 64 * 1024;
 const MAX_BASE = 64 * 1024;
+/** A system prompt, or a list of tools. */
+const MAX_HEAD = 1024 * 1024;
 /** Entries that are read at a time, from the end. */
 const PAGE = 500;
 /** A replayed past is a whole conversation in memory. */
@@ -162,10 +164,10 @@ export function createInsight(access: InsightAccess): InsightClient {
         )
       : undefined;
   };
-  const bodyOf = async (id: string, ref: string | null): Promise<string | null> => {
+  const bodyOf = async (id: string, ref: string | null, most = MAX_BASE): Promise<string | null> => {
     if (ref === null) return null;
     const text = await (await store()).bodies.get(await keyOf(id), ref);
-    return text === undefined ? null : text.slice(0, MAX_BASE);
+    return text === undefined ? null : text.slice(0, most);
   };
 
   return {
@@ -339,7 +341,9 @@ async function readChunk(
     reading,
     context,
     bodyOf,
-  }: Pick<InsightAccess, 'reading' | 'context'> & { readonly bodyOf: (id: string, ref: string | null) => Promise<string | null> },
+  }: Pick<InsightAccess, 'reading' | 'context'> & {
+    readonly bodyOf: (id: string, ref: string | null, most?: number) => Promise<string | null>;
+  },
 ): Promise<{ readonly kind: DebugChunk['kind']; readonly turn: string | null; readonly role: string | null; readonly text: string }> {
   if (chunk === 'memory') {
     const { chunks } = await context(id);
@@ -347,9 +351,16 @@ async function readChunk(
     if (text === null) throw new ClientError('not-found', `nothing stands before the messages of ${id}, or the store no longer has it`);
     return { kind: 'MEMORY', turn: null, role: null, text };
   }
+  if (chunk === 'system' || chunk === 'tools') {
+    const { chunks } = await context(id);
+    const { ref = null, tools = null } = chunks.find(({ kind }) => kind === 'SYSTEM') ?? {};
+    const text = await bodyOf(id, chunk === 'system' ? ref : tools, MAX_HEAD);
+    if (text === null) throw new ClientError('not-found', `${id} has made no prompt yet, or the store no longer has how it began`);
+    return { kind: 'SYSTEM', turn: null, role: null, text };
+  }
   const slot = Number(/^chunk_(\d{1,15})$/.exec(chunk)?.[1] ?? NaN);
   if (Number.isNaN(slot))
-    throw new ClientError('invalid', `${JSON.stringify(chunk.slice(0, 40))} is no chunk with a text: memory, chunk_12`);
+    throw new ClientError('invalid', `${JSON.stringify(chunk.slice(0, 40))} is no chunk with a text: system, tools, memory, chunk_12`);
   const [entry] = await reading.entries(id, [slot], { whole: true });
   if (!entry) throw new ClientError('not-found', `${id} has nothing at ${chunk}, or the store no longer has it`);
   return { kind: 'WORKING_FLOW', turn: entry.turn, role: entry.message.role, text: describeEntry(entry) };

@@ -12,7 +12,7 @@ import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.j
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
 import type { AppContextRef } from './turn/model-step-effects.js';
-import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
+import type { Pace, EndedTurn, Retry, Turn } from './state/turn-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';
 import type { Decision } from './protocol/human-input.js';
@@ -124,6 +124,8 @@ export interface ConversationState {
   readonly lineage?: LineageState;
   /** Branches that rewinds have cut. Absent: none. */
   readonly branches?: number;
+  /** Absent before the first answer. */
+  readonly pace?: Pace;
   /** The last tool that the model called, and how it ended, for people. */
   readonly lastTool: { readonly name: string; readonly target: string; readonly outcome?: ToolOutcome } | null;
   /** Whether this run may upsert search attributes, and what any run upserted last. */

@@ -3,6 +3,7 @@
  * (data/models.txt) has most of it; what stands here is what that table lacks or has otherwise, as published in November 2026.
  */
 import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
+import { uncachedTokens, type Usage } from '../records/message.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -274,9 +275,19 @@ export function costUsd({ price: usual, longPrompt }: ModelLimits, usage: ModelU
   const rate = longPrompt && usage.inputTokens > longPrompt.overTokens ? longPrompt.price : usual;
   if (!rate) return null;
   const written = usage.cacheWriteTokens ?? 0;
-  const plain = Math.max(0, usage.inputTokens - usage.cachedTokens - written);
-  const millionths = plain * rate.input + usage.cachedTokens * rate.cached + written * rate.cacheWrite + usage.outputTokens * rate.output;
+  const forHour = Math.min(written, usage.hourWriteTokens ?? 0);
+  const writing = (written + forHour * (HOUR_SHARE - 1)) * rate.cacheWrite;
+  const read = uncachedTokens(usage) * rate.input + usage.cachedTokens * rate.cached;
+  const millionths = read + writing + usage.outputTokens * rate.output;
   return millionths / 1_000_000;
+}
+
+/** A write for an hour costs twice as much as plain input, one for five minutes a quarter more. */
+const HOUR_SHARE = 2 / 1.25;
+
+/** Usage as it is kept: with what it has cost. */
+export function withCost(limits: ModelLimits, { hourWriteTokens, ...usage }: ModelUsage): Usage {
+  return { ...usage, costUsd: costUsd(limits, { ...usage, ...(hourWriteTokens !== undefined && { hourWriteTokens }) }) };
 }
 
 /** Splits at the first slash: a model's name may contain more of them. */

@@ -37,6 +37,10 @@ export interface ModelRequest {
   readonly oneCall?: true;
   /** A wish: the answer ends before the first of these texts. */
   readonly stopAt?: readonly string[];
+  /** The same for all requests of a conversation, and says nothing about it: a provider may keep their prompts together. */
+  readonly cacheKey?: string;
+  /** A wish: the prompt is kept for an hour, since the next request may take longer than five minutes. */
+  readonly cachesForHour?: true;
 }
 
 /** A piece of an answer, as it arrives. A new attempt starts over: readers learn that from the feed, not here. */
@@ -46,7 +50,10 @@ export type ModelDelta =
   | { readonly kind: 'tool-call'; readonly name: string };
 
 /** What a call took, in tokens; its price is the registry's to say. */
-export type ModelUsage = Omit<Usage, 'costUsd'>;
+export interface ModelUsage extends Omit<Usage, 'costUsd'> {
+  /** Of `cacheWriteTokens`, those that are kept for an hour, which costs more. */
+  readonly hourWriteTokens?: number;
+}
 
 /** Blocks as the provider gave them; tool calls carry the provider's id in `callId`, the activity replaces it by ours. */
 export interface ModelResponse {

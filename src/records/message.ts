@@ -255,6 +255,11 @@ export function mediaBytes(carrier: Media): number {
 
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
+/** Of the prompt, what no cache had and none keeps: billed in full. */
+export function uncachedTokens({ inputTokens, cachedTokens, cacheWriteTokens = 0 }: Omit<Usage, 'costUsd'>): number {
+  return Math.max(0, inputTokens - cachedTokens - cacheWriteTokens);
+}
+
 /** A price that is not known makes the sum unknown. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const written = (a.cacheWriteTokens ?? 0) + (b.cacheWriteTokens ?? 0);

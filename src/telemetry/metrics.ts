@@ -6,7 +6,7 @@
  * that was done, not requests: an attempt that finds its work committed counts nothing.
  */
 import { metricMeter, type Info } from '@temporalio/activity';
-import type { Usage, ToolOutcome } from '../records/message.js';
+import { uncachedTokens, type Usage, type ToolOutcome } from '../records/message.js';
 import { ModelFailure, type ModelHook } from '../models/model.js';
 import { isTransient, LONG_WAIT_MS } from '../records/turn-end.js';
 import { costUsd, type ModelLimits } from '../models/known-models.js';
@@ -16,10 +16,12 @@ function count(name: string, description: string, value: number, labels: Readonl
 }
 
 /** Counters of the SDK are whole numbers, hence millionths. A model without a known price adds nothing to the cost. */
-export function countAnswer(model: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): void {
-  const tokens = 'Tokens of model calls; input is what no cache had';
-  count('perdura_tokens_total', tokens, Math.max(0, inputTokens - cachedTokens), { model, kind: 'input' });
+export function countAnswer(model: string, usage: Usage): void {
+  const { cachedTokens, cacheWriteTokens = 0, outputTokens, costUsd } = usage;
+  const tokens = 'Tokens of model calls; input is what no cache had, and written what one keeps now';
+  count('perdura_tokens_total', tokens, uncachedTokens(usage), { model, kind: 'input' });
   count('perdura_tokens_total', tokens, cachedTokens, { model, kind: 'cached' });
+  count('perdura_tokens_total', tokens, cacheWriteTokens, { model, kind: 'written' });
   count('perdura_tokens_total', tokens, outputTokens, { model, kind: 'output' });
   count('perdura_cost_microdollars_total', 'Cost of model calls in millionths of a US dollar', Math.round((costUsd ?? 0) * 1e6), { model });
   count('perdura_model_answers_total', 'Model calls that gave an answer', 1, { model });

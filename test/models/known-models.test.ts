@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createModels } from '../../src/models/providers.js';
-import { costUsd, createModelLimits, knownModels, modelLimits, splitModel } from '../../src/models/known-models.js';
+import { costUsd, withCost, createModelLimits, knownModels, modelLimits, splitModel } from '../../src/models/known-models.js';
 import { readFileSync } from 'node:fs';
 
 const failure = (kind: string, message: RegExp | string): unknown =>
@@ -45,6 +45,11 @@ test('what a call costs: plain, cached, written to the cache, and output', () =>
   const usage = { inputTokens: 1_000_000, cachedTokens: 600_000, cacheWriteTokens: 300_000, outputTokens: 100_000 };
   // 100k at 2, 600k at 0.1, 300k at 2.5, 100k at 10 dollars a million
   expect(costUsd(modelLimits('anthropic/claude-sonnet-5-5'), usage)).toBeCloseTo(0.2 + 0.06 + 0.75 + 1, 10);
+  // 100k of what is written are kept for an hour: at 4 dollars
+  expect(withCost(modelLimits('anthropic/claude-sonnet-5-5'), { ...usage, hourWriteTokens: 100_000 })).toEqual({
+    ...usage,
+    costUsd: expect.closeTo(0.2 + 0.06 + 0.5 + 0.4 + 1, 10) as number,
+  });
 });
 
 test('a long prompt costs more on every token where the model has such a price', () => {

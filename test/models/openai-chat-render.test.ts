@@ -1,4 +1,4 @@
-import { renderChat } from '../../src/models/openai/render-chat.js';
+import { COMPATIBLE, learnDialect, OPENAI, renderChat } from '../../src/models/openai/render-chat.js';
 import { checkChat } from '../support/provider-apis/check-chat.js';
 import { request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
@@ -231,4 +231,13 @@ test('a model that is made for sound takes it as its bytes, in two formats; of v
     },
   ]);
   expect(checkChat(body)).toBeUndefined();
+});
+
+test('a request names its conversation for the prompt cache, but not to a server that only speaks as OpenAI does', () => {
+  const named = request({ model: 'gpt-test', cacheKey: 'c0ffee' });
+  expect(renderChat(named)).toMatchObject({ prompt_cache_key: 'c0ffee' });
+  expect(checkChat(renderChat(named))).toBeUndefined();
+  expect(renderChat(named, COMPATIBLE)).not.toHaveProperty('prompt_cache_key');
+  const refused = { words: 'Unrecognized request argument supplied: prompt_cache_key', status: 400 };
+  expect(learnDialect(OPENAI, refused as Parameters<typeof learnDialect>[1])).toEqual({ ...OPENAI, takesCacheKey: false });
 });

@@ -245,3 +245,12 @@ test('a model that does not reason is not asked for its reasoning', () => {
 test('the least that may be asked for is asked for', () => {
   expect(renderResponses(request({ maxTokens: 1 })).max_output_tokens).toBe(16);
 });
+
+test('a request names its conversation for the prompt cache', () => {
+  const body = renderResponses(request({ model: 'gpt-test', cacheKey: 'c0ffee' }));
+  expect(body).toMatchObject({ prompt_cache_key: 'c0ffee' });
+  expect(checkResponses(body)).toBeUndefined();
+  expect(renderResponses(request({ model: 'gpt-test', cacheKey: 'c0ffee' }), { takesCacheKey: false })).not.toHaveProperty(
+    'prompt_cache_key',
+  );
+});

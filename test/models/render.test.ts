@@ -249,10 +249,18 @@ describe('cache marks', () => {
     const [before, after] = [remembering('Likes tea.'), remembering('Likes chess.')];
     expect(before.system).toEqual([
       { type: 'text', text: 'You are terse.', cache_control: CACHE },
-      { type: 'text', text: '> Likes tea.', cache_control: CACHE },
+      { type: 'text', text: '\n\n> Likes tea.', cache_control: CACHE },
     ]);
     expect([after.tools, (after.system as readonly unknown[])[0]]).toEqual([before.tools, (before.system as readonly unknown[])[0]]);
     expect(JSON.stringify(before.tools)).not.toContain('cache_control');
+  });
+
+  test('of a slow conversation are kept for an hour, all of them', () => {
+    const body = renderRequest(request({ tools: [readFile], messages: [...long(2), user('end')], cachesForHour: true }));
+    expect(JSON.stringify(body).match(/"cache_control":\{[^}]*\}/g)).toEqual(
+      Array(3).fill('"cache_control":{"type":"ephemeral","ttl":"1h"}'),
+    );
+    expect(checkRequest(body)).toBeUndefined();
   });
 
   test('stand where the request before ended, so that its prefix is found again', () => {

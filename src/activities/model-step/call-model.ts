@@ -31,7 +31,7 @@ import {
   runHooks,
   type HookedCall,
 } from '../../models/model.js';
-import { costUsd, type ModelLimits } from '../../models/known-models.js';
+import { type ModelLimits, withCost } from '../../models/known-models.js';
 import type { EstimatedPrompt } from '../../records/token-estimate.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { countMessageTokens } from '../../memory/tokens.js';
@@ -88,7 +88,11 @@ export async function callModel(
     work: async ({ id, earlier }) => {
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.id, attempt: id });
       const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
-      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed, heard }, prepared);
+      const [{ result: made, ...rest }, head] = await Promise.all([
+        ask(dependencies, { input, activity, feed, attempt: id, onFailed, heard }, prepared),
+        prepared.prefix === input.prefix ? undefined : storeHead(dependencies, prepared.request),
+      ]);
+      const answer = { ...made, ...(head && { head }) };
       // The remaining deltas come before the event that ends the call.
       const deltas = await feed.rest(`${input.id}/${id}`);
       const ending = { hasSchema: prepared.schema !== undefined, citing: citationsUsage(cited) };
@@ -106,6 +110,23 @@ export async function callModel(
     }),
   });
   return { ...done, answer: { ...done.answer, persisted: done.persisted } };
+}
+
+/** Absent where the store does not take it: the call matters more. */
+async function storeHead(
+  { store, key }: ConversationDependencies,
+  { system, tools }: ModelRequest,
+): Promise<ModelAnswer['head'] | undefined> {
+  try {
+    const [{ ref: text }, { ref: listed }] = await Promise.all([
+      store.bodies.put(key, system),
+      store.bodies.put(key, JSON.stringify(tools)),
+    ]);
+    return { system: text, tools: listed };
+  } catch (error) {
+    log.warn('what the prompt begins with could not be stored', { reason: errorMessage(error) });
+    return undefined;
+  }
 }
 
 /** As in the table of effects: a step with the last of these returns its failure. */
@@ -130,7 +151,7 @@ async function ask(
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
   const all = [usageTracking(models.limits), ...hooks];
 
-  const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(models.limits(model), cost) });
+  const priced = (cost: ModelUsage): Usage => withCost(models.limits(model), cost);
   let failures = 0;
   const noteFailed = async (cost: ModelUsage): Promise<void> => {
     const usage = priced(cost);

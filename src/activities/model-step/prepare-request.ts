@@ -121,6 +121,8 @@ export async function prepareRequest(
       ...(forced.length > 0 && { mustCall: true }),
       ...(brought.some(({ single }) => single) && { oneCall: true }),
       ...(input.stop?.at && { stopAt: input.stop.at }),
+      cacheKey: hashRequest([key.namespace, key.scope, key.conversation]).slice(0, 32),
+      ...(input.isSlow && { cachesForHour: true }),
       ...(window && { contextWindow: window.tokens }),
     };
     if (counter.by !== 'estimate') return { ...whole, request };

@@ -11,7 +11,7 @@ import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeOutcome, renderControl } from '../views/state.js';
-import { formatQuantity, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
+import { formatQuantity, describeBranch, describeCached, describeModel, describePrefix, formatDuration } from '../views/quantities.js';
 import { renderFound } from '../views/memory.js';
 import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
@@ -32,6 +32,7 @@ export function statusCard(id: string, status: Status): string {
     ['next step', status.nextStep ?? undefined],
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
     ['context', `${count(context.tokens)} tokens${share}`],
+    ['cache', describePrefix(context)],
     ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
     ['used', describeUsage(usage)],
     ['history', `${formatQuantity(status.historyEvents, 'event')} in this run`],
@@ -153,9 +154,10 @@ export async function chooseModel({ client, id }: ChatSession, name: string): Pr
     : `${words}, from the next call on`;
 }
 
-function describeUsage({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+function describeUsage(usage: Usage): string {
+  const { inputTokens, outputTokens, costUsd } = usage;
   const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
-  return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
+  return `${count(inputTokens)} tokens in (${describeCached(usage) || 'none cached'}), ${count(outputTokens)} out, ${cost}`;
 }
 
 function lastRefusal({ rejectedInputs }: Status): string {

@@ -12,7 +12,16 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { renderApprovals, shownName } from '../views/approvals.js';
 import { renderQueue, renderTree } from '../views/state.js';
-import { formatQuantity, describeBudget, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from '../views/quantities.js';
+import {
+  formatQuantity,
+  describeBudget,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatTime,
+  formatUsage,
+  describePrefix,
+} from '../views/quantities.js';
 import { renderTable, wrap, type Column, type Look } from '../views/table.js';
 
 export interface Inspection {
@@ -132,6 +141,7 @@ function stateStyle(state: Description['state'], status: Status | null): StyledS
 
 function describeState(status: Status, { timeFormat, now }: Look): Fact[] {
   const { waitingFor, mode, stepLock, pausedBy, nextStep, model, fallback, allowedCalls, context, usage, budget, rejectedInputs } = status;
+  const prefix = describePrefix(context);
   const facts: (Fact | false)[] = [
     waitingFor !== undefined && ['waiting', toTerminalLine(waitingFor, 400), 'yellow'],
     mode === 'stepping' && ['mode', `stepping${stepLock === null ? '' : ` · step ${stepLock} is running`}`, 'yellow'],
@@ -143,6 +153,7 @@ function describeState(status: Status, { timeFormat, now }: Look): Fact[] {
       : false,
     allowedCalls ? ['allowed', describeAllowed(allowedCalls)] : false,
     ['context', describeContext(context)],
+    prefix !== undefined && ['cache', prefix],
     ['usage', formatUsage(usage)],
     budget !== null && ['budget', describeBudget(budget)],
     describeWindow(status, timeFormat, now),

@@ -21,6 +21,7 @@ import { estimateTokens } from '../../records/token-estimate.js';
 import { keptLessons, withoutLeft } from './learning.js';
 import type { AgentSettings } from '../state/settings.js';
 import type { CompactInput, Compacted, UncompactInput } from './compaction-effects.js';
+import type { ModelAnswer } from '../turn/model-step-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
 import { isChangingContext, type Completed, type Failed } from '../effect.js';
@@ -281,10 +282,14 @@ export function forgetContext(state: ConversationState): ConversationState {
 }
 
 /** Notes the provider's count of the prompt, and whether its prefix has changed. */
-export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
+export function notePrompt(
+  state: ConversationState,
+  promptTokens: number,
+  { prefix, head }: Pick<ModelAnswer, 'prefix' | 'head'>,
+): ConversationState {
   const { prefix: known } = state.compaction;
   const changed = prefix !== undefined && prefix !== known.hash;
-  const memory = state.compaction.pinned?.version;
+  const model = state.settings?.model;
   return withCompaction(state, () => ({
     ...(promptTokens > 0 ? { reported: promptTokens } : {}),
     ...(changed && {
@@ -292,12 +297,18 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
         hash: prefix,
         epoch: state.epoch,
         changes: known.changes + (known.hash === null ? 0 : 1),
-        cause:
-          known.hash === null ? null : known.epoch !== state.epoch ? 'new epoch' : known.memory !== memory ? 'memory' : 'agent or tools',
-        ...(memory === undefined ? {} : { memory }),
+        cause: known.hash === null ? null : causeOfChange(state),
+        ...(model !== undefined && { model }),
+        ...(head && { head }),
       },
     }),
   }));
+}
+
+function causeOfChange({ settings, epoch, compaction: { prefix, pinned } }: ConversationState): CompactionState['prefix']['cause'] {
+  if (prefix.model !== undefined && prefix.model !== settings?.model) return 'model';
+  if (prefix.epoch !== epoch) return pinned?.byMemory ? 'memory' : 'new epoch';
+  return 'agent or tools';
 }
 
 // Taking the last compaction back.

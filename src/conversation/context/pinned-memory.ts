@@ -2,6 +2,9 @@
  * MEMORY.md as the prompts of an epoch have it (design section 4): the version that stood there when the epoch's first prompt was made. What
  * changes in it later is told once, as a notice at the end, so that no cached prompt is lost; the next epoch begins with the newest version.
  * Where words must leave the prompt an epoch begins at once.
+ *
+ * @rule context/memory-pinned: Within an epoch the system prompt has one version of MEMORY.md, and a notice is only appended; a new epoch has the
+ *   newest version and shows no notice of the old one. (test: test/conversation/context/pinned-memory.test.ts)
  */
 import type { PinnedMemory } from '../state/compaction-state.js';
 import { inTokens } from '../state/compaction-state.js';
@@ -18,13 +21,13 @@ export function pinnedMemory({ compaction: { pinned }, epoch }: ConversationStat
 }
 
 /** Once the settings of the epoch's first prompt are known. Notices of earlier epochs say what the head has now. */
-export function pinMemory(state: ConversationState): ConversationState {
+export function pinMemory(state: ConversationState, why: Pick<PinnedMemory, 'byMemory'> = {}): ConversationState {
   const { settings, epoch, compaction } = state;
   if (!settings || pinnedMemory(state)) return state;
   const { version, forgotten } = settings.memory;
   const stale = staleNotices(state);
   const { staleNotices: _, ...rest } = compaction;
-  const pinned: PinnedMemory = { epoch, version, told: version, forgotten, notices: [] };
+  const pinned: PinnedMemory = { epoch, version, told: version, forgotten, notices: [], ...why };
   return { ...state, compaction: { ...rest, pinned, ...(stale.length > 0 && { staleNotices: stale }) } };
 }
 
@@ -37,7 +40,7 @@ export function contextInPrompt(state: ConversationState): readonly SlotRange[] 
 export function acceptNews(state: ConversationState, turn: Turn, news: MemoryNews): ConversationState {
   const { settings } = state;
   const pinned = pinnedMemory(state);
-  if (news.kind === 'epoch' || !pinned || !settings) return pinMemory({ ...state, epoch: state.epoch + 1 });
+  if (news.kind === 'epoch' || !pinned || !settings) return pinMemory({ ...state, epoch: state.epoch + 1 }, { byMemory: true });
   const noticed = addNotice(state, turn, 'memory', news.text);
   const notices = withSlot(pinned.notices, noticed.counters.slot);
   return {

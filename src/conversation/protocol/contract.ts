@@ -71,7 +71,7 @@ export interface Status {
     readonly prefixHash: string | null;
     readonly prefixChanges: number;
     /** Why it changed last. */
-    readonly prefixCause: 'new epoch' | 'memory' | 'agent or tools' | null;
+    readonly prefixCause: 'new epoch' | 'memory' | 'model' | 'agent or tools' | null;
     readonly compactions: number;
   };
   /** What long-term memory does not have yet of this session. */
@@ -207,7 +207,10 @@ export interface ContextIndex {
     readonly tokens: number;
     /** First and last of each range, for messages. */
     readonly slots?: readonly (readonly [number, number])[];
+    /** Of the text before the messages, and of the system prompt as it was sent last. */
     readonly ref?: string;
+    /** Of the list of tools that stood with that system prompt. */
+    readonly tools?: string;
   }[];
   /** Of these messages, persons' long ones that are shown by their beginning and end. Absent: none. */
   readonly cited?: readonly (readonly [number, number])[];

@@ -71,10 +71,18 @@ export interface CompactionState {
     readonly hash: string | null;
     readonly epoch: number;
     readonly changes: number;
-    readonly cause: 'new epoch' | 'memory' | 'agent or tools' | null;
-    /** Version of MEMORY.md in it; absent before the first prompt. */
-    readonly memory?: string;
+    readonly cause: 'new epoch' | 'memory' | 'model' | 'agent or tools' | null;
+    /** Absent before the first prompt. */
+    readonly model?: string;
+    readonly head?: PromptHead;
   };
+}
+
+/** References to what a prompt begins with, so that a past one can be made again byte for byte. */
+export interface PromptHead {
+  readonly system: string;
+  /** JSON of the tools as models are told of them. */
+  readonly tools: string;
 }
 
 /** MEMORY.md in the prompts of one epoch (context/pinned-memory.ts). */
@@ -88,6 +96,8 @@ export interface PinnedMemory {
   readonly forgotten: number;
   /** Slots of these notices. */
   readonly notices: readonly SlotRange[];
+  /** A change of MEMORY.md has begun the epoch. */
+  readonly byMemory?: true;
 }
 
 export const NO_COMPACTION: CompactionState = {

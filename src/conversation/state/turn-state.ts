@@ -130,3 +130,11 @@ export interface EndedTurn {
   /** True: the answer is data that fits the requested schema. */
   readonly fits?: boolean;
 }
+
+/** How long the conversation rests between its turns (turn/pace.ts). */
+export interface Pace {
+  /** Epoch milliseconds of the model's last answer. */
+  readonly answered: number;
+  /** Milliseconds from such an answer to the turn after it, the newest last. */
+  readonly gaps: readonly number[];
+}

@@ -21,7 +21,7 @@ import type { ConversationIdentity, ParentLink, Budget } from '../../records/ide
 import type { Shares } from '../../records/shared-budget.js';
 import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '../state/settings.js';
 import type { Task } from '../../records/episodes.js';
-import type { PinnedMemory } from '../state/compaction-state.js';
+import type { PinnedMemory, PromptHead } from '../state/compaction-state.js';
 
 /**
  * `model-step`: writes pending data, runs the quick tools whose results the model needs, and calls the model. The ledger has each part
@@ -73,6 +73,8 @@ export interface CallInput {
   readonly base: string | null;
   /** Start of the session in epoch milliseconds, for the date in the system prompt. Absent in older histories. */
   readonly since?: number;
+  /** Hash of what the last prompt began with; absent: there was none. */
+  readonly prefix?: string;
   /** Slots of cited messages: the prompt shows only their beginning and end. */
   readonly cited?: readonly SlotRange[];
   /** Messages that the provider refused, and the base as slot 0: prompts are without them. */
@@ -83,6 +85,8 @@ export interface CallInput {
   readonly doubtsReason?: true;
   /** Tokens of an estimated token, as earlier prompts have shown; absent: 1. */
   readonly tokenRatio?: number;
+  /** True: the next turn may come later than a cache keeps a prompt by default (turn/pace.ts). */
+  readonly isSlow?: true;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
@@ -198,6 +202,8 @@ export interface ModelAnswer {
   readonly plans?: readonly ToolPlan[];
   /** Hash of the prompt's fixed beginning: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
+  /** Where that beginning stands in the store. Absent: as it was before. */
+  readonly head?: PromptHead;
   /** Why the answer does not fit its schema. Absent: it fits, or there is no schema. */
   readonly schemaViolation?: string;
   /** Set if the model's server cut the prompt: tokens sent, by estimate, and the far fewer that it read. */

@@ -41,6 +41,7 @@ import { estimateTokens } from '../../records/token-estimate.js';
 import { inTokens, withTokenRatio } from '../state/compaction-state.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
+import { isSlow, noteAnswered } from './pace.js';
 import { askNextModel } from './fallback.js';
 import { endFailed, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { turnId } from '../../records/identity.js';
@@ -104,6 +105,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       context: contextInPrompt(state),
       base: compaction.base,
       since: state.consolidation.since,
+      ...(compaction.prefix.hash !== null && { prefix: compaction.prefix.hash }),
       ...(compaction.cited && { cited: compaction.cited }),
       ...withTokenRatio(state),
       ...knownRefusals(state),
@@ -113,6 +115,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...(turn.toolsRef === undefined ? {} : { tools: turn.toolsRef }),
       ...(turn.callsBefore === undefined ? {} : { callsBefore: turn.callsBefore }),
       ...(turn.stop && { stop: turn.stop }),
+      ...(isSlow(state) && { isSlow: true }),
       firstToolCall: turn.toolCalls + 1,
       ...((hasUsed(turn) || fallback) && { soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) } }),
     },
@@ -136,8 +139,8 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), input, output);
-  const state = payMade(output.tools.reduce(acceptToolResult, pinMemory(found)), input, output);
+  const found = acceptWords(acceptTitle(pinMemory(acceptFound(written, input, output)), output.title), input, output);
+  const state = payMade(output.tools.reduce(acceptToolResult, found), input, output);
   if (!state.turn) return state;
   switch (output.kind) {
     case 'answered':
@@ -214,8 +217,9 @@ function acceptDeferral(
   if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
   if (configured?.kind === 'unusable') return endUnusable(state, configured);
   if (usedUp) return endWithOpenCalls(state, 'budget', usedUp);
-  const told = recalled === undefined ? (news ? acceptNews(state, turn, news) : state) : withRecalled(state, turn, recalled);
-  const noted = withTurn(told, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
+  const told = recalled === undefined ? state : withRecalled(state, turn, recalled);
+  const heard = news ? acceptNews(told, turn, news) : told;
+  const noted = withTurn(heard, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
   return nextModelCall(noted, openToolCalls(noted));
 }
 
@@ -237,7 +241,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const { turn } = given;
   const paid: ConversationState = { ...given, usage: addUsage(given.usage, answer.usage) };
   if (!turn || call?.id !== answer.call) return paid; // (turn/result-of-flight-counts)
-  const state = withoutRetry(paid, call.id);
+  const state = noteAnswered(withoutRetry(paid, call.id));
   if (answer.fenced) return endTurn(spend(state, answer.usage), 'interrupted');
 
   const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
@@ -247,7 +251,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const seen = entry ? withoutShown(state) : state;
   const shown = seen === state ? 0 : (state.compaction.shownOnce ?? 0);
   const answered: ConversationState = {
-    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
+    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
     // The count of a cut prompt does not measure the context.
     contextTokens: inputTokens > 0 && !answer.promptCut ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,

@@ -34,6 +34,7 @@ import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { assistantEntry, NO_USAGE, type Entry, type ToolOutcome } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-estimate.js';
+import { noteGap } from './pace.js';
 import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
@@ -63,7 +64,7 @@ export function beginTurn(state: ConversationState): ConversationState {
   if (state.turn || item?.kind !== 'message') return state;
   const tokens = inTokens(state, messageTokens(item));
   const begun: ConversationState = {
-    ...state,
+    ...noteGap(state),
     queue,
     outbox: item.recorded ? state.outbox : { ...state.outbox, messages: [...state.outbox.messages, item] },
     latestTurn: Math.max(state.latestTurn, item.turn),

@@ -137,6 +137,7 @@ export function queueOf(state: ConversationState): QueuedEvent[] {
 export function contextOf(state: ConversationState): ContextIndex {
   const { compaction, settings, contextTokens: total } = state;
   const fixed = settings?.fixedTokens ?? 0;
+  const { head } = compaction.prefix;
   const flow = Math.max(0, total - fixed - compaction.baseTokens);
   return {
     epoch: state.epoch,
@@ -154,7 +155,7 @@ export function contextOf(state: ConversationState): ContextIndex {
     ...(compaction.cited?.length && { cited: compaction.cited }),
     ...(compaction.leftOut?.length && { leftOut: compaction.leftOut }),
     chunks: [
-      { kind: 'SYSTEM', tokens: fixed },
+      { kind: 'SYSTEM', tokens: fixed, ...(head && { ref: head.system, tools: head.tools }) },
       ...(compaction.base === null ? [] : [{ kind: 'MEMORY', tokens: compaction.baseTokens, ref: compaction.base } as const]),
       ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
     ],

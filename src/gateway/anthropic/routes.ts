@@ -1,4 +1,5 @@
 /** Anthropic's Messages API, for its clients: an agent is a model; the history of each request finds its conversation. */
+import { uncachedTokens } from '../../records/message.js';
 import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-estimate.js';
@@ -181,9 +182,10 @@ function stopped({ result, calls, stoppedAt }: FinalAnswer): object {
   return { stop_reason: reason, stop_details: details, stop_sequence: reason === 'stop_sequence' ? stoppedAt : null };
 }
 
-function toUsage({ usage: { inputTokens, cachedTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens } }: TurnResult): object {
+function toUsage({ usage }: TurnResult): object {
+  const { cachedTokens, cacheWriteTokens = 0, outputTokens, reasoningTokens } = usage;
   return {
-    input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
+    input_tokens: uncachedTokens(usage),
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedTokens,
     output_tokens: outputTokens,

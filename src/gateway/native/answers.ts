@@ -361,6 +361,7 @@ export const contextIndex = z
         tokens: z.number(),
         slots: z.array(range).optional(),
         ref: z.string().optional(),
+        tools: z.string().optional(),
       }),
     ),
     cited: z.array(range).optional(),

@@ -230,28 +230,31 @@ function parsedOr(json: string, otherwise: JsonValue): JsonValue {
 interface WireUsage {
   readonly input: number;
   readonly cacheWrite: number;
+  readonly hourWrite: number;
   readonly cacheRead: number;
   readonly output: number;
 }
 
-const NO_USAGE: WireUsage = { input: 0, cacheWrite: 0, cacheRead: 0, output: 0 };
+const NO_USAGE: WireUsage = { input: 0, cacheWrite: 0, hourWrite: 0, cacheRead: 0, output: 0 };
 
 /** Numbers are totals, not increments; what an event leaves out stays as it was. */
 function readUsage(wire: JsonObject, before: WireUsage): WireUsage {
   return {
     input: asCount(wire.input_tokens, before.input),
     cacheWrite: asCount(wire.cache_creation_input_tokens, before.cacheWrite),
+    hourWrite: asCount(asObject(wire.cache_creation).ephemeral_1h_input_tokens, before.hourWrite),
     cacheRead: asCount(wire.cache_read_input_tokens, before.cacheRead),
     output: asCount(wire.output_tokens, before.output),
   };
 }
 
-function toUsage({ input, cacheWrite, cacheRead, output }: WireUsage): ModelUsage {
+function toUsage({ input, cacheWrite, hourWrite, cacheRead, output }: WireUsage): ModelUsage {
   return {
     inputTokens: input + cacheWrite + cacheRead,
     cachedTokens: cacheRead,
     outputTokens: output,
     ...(cacheWrite > 0 && { cacheWriteTokens: cacheWrite }),
+    ...(hourWrite > 0 && { hourWriteTokens: hourWrite }),
   };
 }
 

@@ -39,7 +39,9 @@ type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam | ToolRes
 type ImageType = Base64ImageSource['media_type'];
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
-const CACHE: CacheControlEphemeral = { type: 'ephemeral' };
+const FIVE_MINUTES: CacheControlEphemeral = { type: 'ephemeral' };
+/** For a slow conversation. All marks of a request have one lifetime: a longer one may not follow a shorter one. */
+const HOUR: CacheControlEphemeral = { type: 'ephemeral', ttl: '1h' };
 
 const NO_TOOLS: ToolDescription = {
   name: 'no_tools',
@@ -49,52 +51,53 @@ const NO_TOOLS: ToolDescription = {
 
 export function renderRequest(request: ModelRequest): MessageCreateParamsStreaming {
   const schema = sentSchema('anthropic', request)?.schema;
+  const mark = request.cachesForHour ? HOUR : FIVE_MINUTES;
   // Blank ones are refused.
   const stopAt = request.stopAt?.filter((text) => text.trim() !== '') ?? [];
   return {
     model: request.model,
     max_tokens: request.maxTokens,
-    ...renderSystem(request),
-    ...renderTools(request),
+    ...renderSystem(request, mark),
+    ...renderTools(request, mark),
     ...(stopAt.length > 0 && { stop_sequences: stopAt }),
-    messages: renderMessages(request.messages),
+    messages: renderMessages(request.messages, mark),
     ...(schema && { output_config: { format: { type: 'json_schema', schema: { ...schema } } } }),
     stream: true,
   };
 }
 
-function renderSystem({ system, sharedSystem = system.length }: ModelRequest): Pick<MessageCreateParamsStreaming, 'system'> {
-  const parts = [system.slice(0, sharedSystem), system.slice(sharedSystem).trimStart()].map(toWellFormed);
-  const blocks = parts.flatMap((text) => (text.trim() === '' ? [] : [{ type: 'text' as const, text, cache_control: CACHE }]));
+function renderSystem(
+  { system, sharedSystem = system.length }: ModelRequest,
+  mark: CacheControlEphemeral,
+): Pick<MessageCreateParamsStreaming, 'system'> {
+  const parts = [system.slice(0, sharedSystem), system.slice(sharedSystem)].map(toWellFormed);
+  const blocks = parts.flatMap((text) => (text.trim() === '' ? [] : [{ type: 'text' as const, text, cache_control: mark }]));
   return blocks.length === 0 ? {} : { system: blocks };
 }
 
-function renderTools({
-  system,
-  tools,
-  messages,
-  mustCall,
-  oneCall,
-}: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+function renderTools(
+  { system, tools, messages, mustCall, oneCall }: ModelRequest,
+  mark: CacheControlEphemeral,
+): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
   if (tools.length > 0) {
-    const described = tools.map((tool, at) => renderTool(tool, system.trim() === '' && at === tools.length - 1));
+    const described = tools.map((tool, at) => renderTool(tool, system.trim() === '' && at === tools.length - 1 ? mark : undefined));
     const single = oneCall && ({ disable_parallel_tool_use: true } as const);
     if (!mustCall && !oneCall) return { tools: described };
     return { tools: described, tool_choice: { type: mustCall ? 'any' : 'auto', ...single } };
   }
-  return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, false)], tool_choice: { type: 'none' } } : {};
+  return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS)], tool_choice: { type: 'none' } } : {};
 }
 
-function renderTool(tool: ToolDescription, marked: boolean): Tool {
+function renderTool(tool: ToolDescription, mark?: CacheControlEphemeral): Tool {
   return {
     name: tool.name,
     description: toWellFormed(tool.description),
     input_schema: toToolSchema(tool.inputSchema, 'full') as unknown as Tool.InputSchema,
-    ...(marked && { cache_control: CACHE }),
+    ...(mark && { cache_control: mark }),
   };
 }
 
-function renderMessages(messages: readonly ConversationMessage[]): MessageParam[] {
+function renderMessages(messages: readonly ConversationMessage[], mark: CacheControlEphemeral): MessageParam[] {
   const wireId = createWireIds();
   const groups = bySpeaker(messages);
   // The end of the message before was the end of the last request: marked again, it is found however much came since
@@ -109,10 +112,10 @@ function renderMessages(messages: readonly ConversationMessage[]): MessageParam[
           role: 'assistant',
           content: withMark(
             group.blocks.map((block) => renderBlock(block, wireId)),
-            marked.includes(at),
+            marked.includes(at) ? mark : undefined,
           ),
         }
-      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(at)) },
+      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(at) ? mark : undefined) },
   );
 }
 
@@ -121,11 +124,11 @@ function hasItem({ messages }: Extract<Group, { role: 'user' }>): boolean {
 }
 
 /** (anthropic/cached-never-rewritten) Thinking takes no mark, and an opaque block goes back as it came (anthropic/blocks-as-they-came). */
-function withMark(blocks: ContentBlockParam[], marked: boolean): ContentBlockParam[] {
-  if (!marked) return blocks;
+function withMark(blocks: ContentBlockParam[], mark: CacheControlEphemeral | undefined): ContentBlockParam[] {
+  if (!mark) return blocks;
   const last = blocks.findLastIndex(({ type }) => type === 'tool_use' || type === 'text');
   return blocks.map((block, at) =>
-    at === last && (block.type === 'tool_use' || block.type === 'text') ? { ...block, cache_control: CACHE } : block,
+    at === last && (block.type === 'tool_use' || block.type === 'text') ? { ...block, cache_control: mark } : block,
   );
 }
 
@@ -143,11 +146,11 @@ function bySpeaker(messages: readonly ConversationMessage[]): Group[] {
   return groups;
 }
 
-function renderUserSide(messages: readonly UserSide[], wireId: WireId, marked: boolean): UserBlock[] {
+function renderUserSide(messages: readonly UserSide[], wireId: WireId, mark: CacheControlEphemeral | undefined): UserBlock[] {
   const results = messages.filter((message) => message.role === 'tool');
   const users = messages.filter((message) => message.role === 'user');
   const blocks: UserBlock[] = [...results.map((result) => renderResult(result, wireId)), ...users.flatMap(renderUser)];
-  return marked ? blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, cache_control: CACHE } : block)) : blocks;
+  return mark ? blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, cache_control: mark } : block)) : blocks;
 }
 
 function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBlockParam {

@@ -47,7 +47,7 @@ export function createOpenAIResponsesModel(options: CompatibleOptions): Model {
   return createModel(options, {
     name: 'openai-responses',
     answer: createResponsesAnswer,
-    ask: (client, request, signal) => client.responses.create(renderResponses(request), { signal }),
+    ask: (client, request, signal, dialect) => client.responses.create(renderResponses(request, dialect), { signal }),
   });
 }
 
@@ -207,7 +207,10 @@ type WireId = (callId: string) => string;
 /** The API refuses less. */
 const MIN_OUTPUT_TOKENS = 16;
 
-export function renderResponses(request: ModelRequest): ResponseCreateParamsStreaming {
+export function renderResponses(
+  request: ModelRequest,
+  { takesCacheKey }: Pick<Dialect, 'takesCacheKey'> = OPENAI,
+): ResponseCreateParamsStreaming {
   const { model, maxTokens, system, tools, messages, mustCall, oneCall } = request;
   const answer = sentSchema('openai-responses', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
@@ -224,6 +227,7 @@ export function renderResponses(request: ModelRequest): ResponseCreateParamsStre
       text: { format: { type: 'json_schema' as const, name: answer.name, strict: true, schema: { ...answer.schema } } },
     }),
     store: false,
+    ...(takesCacheKey && request.cacheKey !== undefined && { prompt_cache_key: request.cacheKey }),
     ...(mayReason(model) && { include: ['reasoning.encrypted_content' as const] }),
     stream: true,
   };

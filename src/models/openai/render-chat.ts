@@ -65,6 +65,7 @@ export function renderChat(request: ModelRequest, dialect: Dialect = OPENAI): Ch
       ...(stopAt && stopAt.length <= MAX_STOPS && { stop: [...stopAt] }),
     }),
     messages: dialect.closesTools ? closeTools(turns) : turns,
+    ...(dialect.takesCacheKey && request.cacheKey !== undefined && { prompt_cache_key: request.cacheKey }),
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
     }),
@@ -207,7 +208,10 @@ export const MAX_CALL_ID = 40;
 // What servers that speak nearly as OpenAI does take and refuse. A refusal teaches it: it names a field or a rule, the request is made once
 // more in the other form (a refused one was not answered, and costs nothing), and later requests to that model keep to it.
 
-export type Dialect = Required<Compat>;
+export interface Dialect extends Required<Compat> {
+  /** Whether requests name their conversation for the prompt cache; servers that only speak as OpenAI does may refuse the field. */
+  readonly takesCacheKey: boolean;
+}
 
 export const OPENAI: Dialect = {
   limitField: 'max_completion_tokens',
@@ -219,9 +223,10 @@ export const OPENAI: Dialect = {
   streams: true,
   noText: null,
   mostTokens: Infinity,
+  takesCacheKey: true,
 };
 /** The older name of the limit is the one that all of them know. */
-export const COMPATIBLE: Dialect = { ...OPENAI, limitField: 'max_tokens' };
+export const COMPATIBLE: Dialect = { ...OPENAI, limitField: 'max_tokens', takesCacheKey: false };
 
 const UNKNOWN_FIELD =
   /not (be )?(permitted|supported|allowed|recogni[sz]ed)|unsupported|unknown|unrecogni[sz]ed|unexpected|extra|no such|instead/i;
@@ -243,6 +248,7 @@ export function learnDialect(now: Dialect, { words, status }: Refused): Dialect 
   if (names(now.limitField)) {
     return { ...now, limitField: now.limitField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens' };
   }
+  if (now.takesCacheKey && names('prompt_cache_key')) return { ...now, takesCacheKey: false };
   if (now.usage && names('stream_options')) return { ...now, usage: false };
   if (!now.sendsReasoning && words.includes('reasoning_content')) return { ...now, sendsReasoning: true };
   if (now.sendsReasoning && names('reasoning_content')) return { ...now, sendsReasoning: false };

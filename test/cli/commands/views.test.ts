@@ -270,7 +270,7 @@ describe('an inspection', () => {
      |waiting   rate-limit: 429 slow down; trying again at 2026-11-21T12:00:10.000Z|
      |model     anthropic/claude-sonnet-5-5|
      |context   24,600 of 60,000 tokens, 41 %|
-     |usage     120,311 in (98,000 cached), 4,011 out · $0.0321|
+     |usage     120,311 in (98,000 cached, 22,311 not), 4,011 out · $0.0321|
      |window    24 of 50 messages since 60 min ago · 40 more are consolidated|
      |refused   1 input, last: message: text is missing|
      ||

@@ -391,4 +391,9 @@ test('the beginning of the prompt is watched: how often it changed, and why', ()
   state = settle(apply(state, { kind: 'compaction-requested', requestId: 'x', at: 1 }), { compact: (input) => compacted(input, 1) }).state;
   state = say(state, 'd', 'p3');
   expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p3', prefixChanges: 2, prefixCause: 'new epoch' });
+  const other = { configured: { kind: 'settings', settings: { ...SETTINGS, hash: 'h2', model: 'openai/gpt-test' } } } as const;
+  const { state: begun, input, done } = take(apply(state, said('e')), 'model-step');
+  const switched = apply(begun, done(answered(input, { prefix: 'p4', head: { system: 's', tools: 't' } }, other)));
+  expect(statusOf(switched, 0).context).toMatchObject({ prefixChanges: 3, prefixCause: 'model' });
+  expect(contextOf(switched).chunks[0]).toMatchObject({ kind: 'SYSTEM', ref: 's', tools: 't' });
 });

@@ -1375,6 +1375,7 @@ export interface components {
                 ref?: string;
                 slots?: number[][];
                 tokens: number;
+                tools?: string;
             }[];
             cited?: number[][];
             compactions: number;
