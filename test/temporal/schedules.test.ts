@@ -30,7 +30,7 @@ function fallDue(schedule: string): Promise<void> {
 
 const usersOf = async (id: string): Promise<readonly string[]> => {
   const entries = await world.client.history(id).catch(() => []);
-  return entries.flatMap(({ message }) => (message.role === 'user' ? [message.text] : []));
+  return entries.flatMap(({ message }) => (message.role === 'user' && typeof message.text === 'string' ? [message.text] : []));
 };
 
 test('a schedule begins a conversation with its message, named after the time at which it was due', async () => {
