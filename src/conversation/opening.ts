@@ -119,6 +119,7 @@ const outline = part({
   compaction: part({
     baseTokens: number,
     leftOut: v.optional(slots),
+    chosenOut: v.optional(slots),
     refused: v.optional(slots),
     cited: v.optional(slots),
     before: v.nullable(part({ context: slots, cited: v.optional(slots), leftOut: v.optional(slots), archived: slots })),

@@ -18,7 +18,7 @@ const LOOPS = new Set(['ForStatement', 'ForInStatement', 'ForOfStatement', 'Whil
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 
 const STEP = '__perduraStep()';
-/** Hoisted, so that whatever runs first finds it. The sandbox has a global object of its own for each workflow, and is slow to look into it. */
+/** Hoisted, so that whatever runs first finds it. Each workflow has another global object in the sandbox, where looking is slow. */
 const COUNTER =
   'function __perduraStep(){var s=__perduraStep.s||(__perduraStep.s=globalThis[Symbol.for("perdura.steps")]);if(s&&--s.left<0)s.spent()}';
 

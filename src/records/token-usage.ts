@@ -49,8 +49,8 @@ export function checkThresholds(
 ): Pick<TokenUsage, 'suggestCompaction' | 'forceCompaction' | 'needsTruncation'> {
   return {
     suggestCompaction: total >= softThreshold,
-    forceCompaction: total > hardThreshold,
-    needsTruncation: total > truncationThreshold,
+    forceCompaction: total >= hardThreshold,
+    needsTruncation: total >= truncationThreshold,
   };
 }
 

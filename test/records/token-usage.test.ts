@@ -29,10 +29,10 @@ test('the seed’s thresholds, and its result', () => {
 test.each([
   [49_999, [false, false, false]],
   [50_000, [true, false, false]],
-  [80_000, [true, false, false]],
-  [80_001, [true, true, false]],
-  [100_000, [true, true, false]],
-  [100_001, [true, true, true]],
+  [79_999, [true, false, false]],
+  [80_000, [true, true, false]],
+  [99_999, [true, true, false]],
+  [100_000, [true, true, true]],
 ])('%i tokens: %j', (total, wanted) => {
   const { suggestCompaction, forceCompaction, needsTruncation } = checkTokenUsage([], DEFAULT_THRESHOLDS, total);
   expect([suggestCompaction, forceCompaction, needsTruncation]).toEqual(wanted);

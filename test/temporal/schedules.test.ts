@@ -86,6 +86,7 @@ test('one into what does not run fails in words, and a start that means nothing 
     'cannot send to conversation nobody-there: it does not run',
   );
   expect(await start({ into: 'nobody-there' }).catch(reason)).toContain('start.into needs start.message');
+  expect(await start({ agnet: 'writer' }).catch(reason)).toContain('agnet is not a field');
   expect(await start({ message: { text: 7 } }).catch(reason)).toContain('start.message');
   expect(await start({ message: '/new' }).catch(reason)).toContain('is the reset');
 });

@@ -80,10 +80,16 @@ test('scope, title and model are those of the start, and the model wins over tha
   expect(await program.query(id, 'status')).toMatchObject({ scope: 'team_1', title: 'Minutes', model: 'anthropic/claude-other' });
 });
 
-test('fields of a start that this version does not know are passed over', async () => {
+test('a field of a start that there is not is refused by its name', async () => {
   const id = world.id();
   await program.start(id, { mode: 'auto', fancy: [true] });
-  expect(await program.query(id, 'status')).toMatchObject({ phase: 'idle', agent: 'default' });
+  expect(await failureOf(program.outcome(id))).toEqual({ type: 'InvalidStart', message: expect.stringContaining('fancy is not a field') });
+});
+
+test('a start has its first message with it', async () => {
+  const id = world.id();
+  await program.start(id, { message: { id: 'm1', text: say(id, 'hello') } });
+  expect(await world.client.send(id, { id: 'm1', text: 'again' })).toMatchObject({ turnId: 'turn_0001', text: 'Understood.' });
 });
 
 test('a start of a running id attaches to it and changes nothing', async () => {

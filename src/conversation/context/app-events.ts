@@ -110,8 +110,14 @@ export function eventToReduce(state: ConversationState): { readonly event: AppEv
   if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;
   const { id, type, payload, at } = next;
   const { session, latestTurn: turn, contextTokens } = state;
-  const chunks = state.appEvents?.chunks ?? [];
+  const chunks = inOrder(state);
   return { event: { id, type, payload, at }, view: { chunks, builtIn: builtInChunks(state), session, turn, contextTokens } };
+}
+
+/** As they stand in the context. */
+function inOrder({ appEvents, context }: ConversationState): readonly AppChunk[] {
+  const places = new Map(listSlots(context).map((slot, place) => [slot, place]));
+  return [...(appEvents?.chunks ?? [])].sort((a, b) => (places.get(a.slot) ?? 0) - (places.get(b.slot) ?? 0));
 }
 
 function builtInChunks({ compaction, settings, contextTokens, context, appEvents }: ConversationState): BuiltInChunk[] {

@@ -102,8 +102,14 @@ export function compactionCause(state: ConversationState): CompactionCause | und
 
 /** True if truncated messages wait for a summary: until a compaction the model has neither them nor a summary. */
 function needsSummary(state: ConversationState, compactsFrom: number | null, { thresholds }: AgentSettings): boolean {
-  const { leftOut = [] } = state.compaction;
-  return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
+  const { leftOut = [], chosenOut = [] } = state.compaction;
+  const chosen = new Set(listSlots(chosenOut));
+  return (
+    listSlots(leftOut).some((slot) => !chosen.has(slot)) &&
+    compactsFrom !== null &&
+    stayingTokens(state) >= compactsFrom &&
+    thresholds.autoCompact
+  );
 }
 
 function isCompactionRequested(state: ConversationState): boolean {

@@ -83,15 +83,13 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
     const reducer = byType.get(event.type);
     if (!reducer) return { kind: 'unreduced' };
     try {
-      const operations = reducer(event, view) ?? [];
-      const wrong =
-        operations.length > MAX_OPERATIONS
-          ? `more than ${MAX_OPERATIONS} operations`
-          : operations.map((one) => findProblem(one, view)).find(Boolean);
-      // A round trip through JSON leaves plain data, which may go into the state.
-      return wrong
-        ? { kind: 'parked', error: wrong }
-        : { kind: 'reduced', operations: JSON.parse(JSON.stringify(operations)) as ChunkOperation[] };
+      const answer: unknown = reducer(event, view);
+      if (answer === undefined || answer === null) return { kind: 'reduced', operations: [] };
+      if (!Array.isArray(answer)) return { kind: 'parked', error: describeWrong(answer) };
+      // A round trip through JSON leaves plain data, which can be checked, and may go into the state.
+      const operations = JSON.parse(JSON.stringify(answer)) as ChunkOperation[];
+      const problem = findProblem(operations, view);
+      return problem === undefined ? { kind: 'reduced', operations } : { kind: 'parked', error: problem };
     } catch (error) {
       return {
         kind: 'parked',
@@ -101,8 +99,27 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
   };
 }
 
+function describeWrong(answer: unknown): string {
+  const { then } = Object(answer) as { readonly then?: unknown };
+  if (typeof then !== 'function') return 'a reducer answers with a list of operations, or nothing: this was no list';
+  // A rejection that is handled nowhere would fail the workflow task.
+  Promise.resolve(answer).catch(() => undefined);
+  return 'a reducer answers at once, with a list of operations; this one answered with a promise';
+}
+
+function findProblem(operations: readonly ChunkOperation[], view: ReducerView): string | undefined {
+  if (operations.length > MAX_OPERATIONS) return `more than ${MAX_OPERATIONS} operations`;
+  const wrong = operations.map((one) => problemIn(one, view)).find(Boolean);
+  if (wrong !== undefined) return wrong;
+  const added = operations.reduce((sum, one) => sum + (one.kind === 'BATCH_REPLACE' ? one.chunks.length : 1), 0);
+  if (added > MAX_OPERATIONS) return `more than ${MAX_OPERATIONS} new chunks`;
+  const named = operations.flatMap((one) => (one.kind === 'BATCH_REPLACE' ? one.ids : one.kind === 'ADD' ? [] : [one.id]));
+  const twice = named.find((id, at) => named.indexOf(id) !== at);
+  return twice === undefined ? undefined : `two operations on ${twice}: an answer may name a chunk once`;
+}
+
 /** A reducer in plain JavaScript may return anything. */
-function findProblem(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
+function problemIn(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
   const isText = (text: unknown): boolean => typeof text === 'string' && text !== '' && text.length <= 256 * 1024;
   const isNew = (chunk: NewChunk | undefined): boolean => CHUNK_TYPE.test(chunk?.type ?? '') && isText(chunk?.text);
   const isKnown = (id: string): boolean => chunks.some((chunk) => chunk.id === id);

@@ -98,11 +98,17 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
   };
   if (gone.size === 0 || !result.notice) return delayNext(input, { ...done, compaction: answered });
   const left = listSlots(context).filter((slot) => !gone.has(slot));
+  const { leftOut = [] } = compaction;
   return delayNext(input, {
     ...done,
     // The notice comes first: the prompt's beginning has changed in any case.
     context: toRanges([result.notice.slot, ...left]),
-    compaction: { ...answered, reported: null, leftOut: [...(compaction.leftOut ?? []), ...result.dropped] },
+    compaction: {
+      ...answered,
+      reported: null,
+      leftOut: [...leftOut, ...result.dropped],
+      ...(input.chosen && { chosenOut: [...(leftOut.length === 0 ? [] : (compaction.chosenOut ?? [])), ...result.dropped] }),
+    },
   });
 }
 

@@ -19,8 +19,8 @@ export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue
     case 'drop':
       return drop(state, findItem(state, edit.id), at);
     case 'clear':
-      // From the end, so that no reset has messages behind it.
-      return [...state.queue].reverse().reduce((now, item) => drop(now, item, at), state);
+      // From the end, so that no reset has messages behind it. What is in the store alone stays in the traces, as each recorded message does.
+      return [...state.queue].reverse().reduce((now, item) => (item.kind === 'spilled' ? without(now, item) : drop(now, item, at)), state);
     case 'move': {
       const item = findItem(state, edit.id);
       if (!item) return state;
@@ -61,10 +61,14 @@ export function editRefusal(state: ConversationState, edit: QueueEdit): string |
 function drop(state: ConversationState, item: QueueItem | undefined, at: number): ConversationState {
   if (!item || editRefusal(state, { op: 'drop', id: queuedId(item) }) !== undefined) return state;
   if (item.kind === 'message') return withdraw(state, { kind: 'withdraw-requested', messageId: item.messageId, at });
-  const without = { ...state, queue: state.queue.filter((other) => other !== item) };
-  if (item.kind === 'app' && isPending(without, 'dispatch', item.id)) return answer(without, 'dispatch', [item.id], { kind: 'not-known' });
-  if (item.kind !== 'reset') return without;
-  return answer({ ...without, queue: inSession(state, without.queue) }, 'reset', resetIds(state, item.number), 'withdrawn');
+  const left = without(state, item);
+  if (item.kind === 'app' && isPending(left, 'dispatch', item.id)) return answer(left, 'dispatch', [item.id], { kind: 'not-known' });
+  if (item.kind !== 'reset') return left;
+  return answer({ ...left, queue: inSession(state, left.queue) }, 'reset', resetIds(state, item.number), 'withdrawn');
+}
+
+function without(state: ConversationState, item: QueueItem): ConversationState {
+  return { ...state, queue: state.queue.filter((other) => other !== item) };
 }
 
 /** Assigns sessions anew after a reset was dropped; `editRefusal` ensures that no message behind it is recorded. */

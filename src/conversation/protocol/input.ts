@@ -12,7 +12,6 @@ import {
   like,
   messageId,
   optionalOrNull,
-  part,
   read,
   refuse,
   strict,
@@ -23,6 +22,7 @@ import {
 } from './schema.js';
 import { mode } from './stepping.js';
 import { CONVERSATION_PATTERN, TENANT_PATTERN } from './limits.js';
+import { isRecord } from '../../platform/json.js';
 import { qualifiedScope } from '../../records/identity.js';
 
 const originSchema = strict({
@@ -72,8 +72,7 @@ const modelName = v.pipe(
   v.check((name) => !/\/\.{1,2}(\/|$)/.test(name), 'must have no part that is "." or ".."'),
 );
 
-/** Unknown fields are ignored: later versions add some, and a start cannot be repeated. */
-const startSchema = part({
+const startSchema = strict({
   agent: v.optional(id),
   scope: v.optional(id),
   /** Whose it is, where several share the installation: its memory, workspace and agents are those of this tenant. */
@@ -106,7 +105,9 @@ export interface StartOptions extends v.InferOutput<typeof startSchema> {}
 export type ReadStart = ReturnType<typeof withDefaults> & { readonly first?: ReadMessage };
 
 export function readStart(payload: unknown): Checked<ReadStart> {
-  const start = read(startSchema, payload ?? {}, 'start');
+  // A state is taken from an earlier run alone (workflows/conversation.ts).
+  const { carried: _, ...given } = isRecord(payload) ? payload : {};
+  const start = read(startSchema, isRecord(payload) && 'carried' in payload ? given : (payload ?? {}), 'start');
   if (!start.ok) return start;
   const { message, into, delegation } = start.value;
   if (message === undefined)

@@ -25,6 +25,8 @@ export interface CompactionState {
   readonly truncations?: number;
   /** Left out of the prompt, for the next compaction to take up. */
   readonly leftOut?: readonly SlotRange[];
+  /** Of these, what a program has named: it causes no compaction by itself. */
+  readonly chosenOut?: readonly SlotRange[];
   /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is a separate effect. */

@@ -2,6 +2,7 @@
  * What replaces a long result once the model has seen it (seed 003, "Compaction Strategies", option A): made by the plugin of its
  * tool, bounded, and stored with the result, so that it stays the same bytes whatever becomes of the plugin; or by a model (option B).
  */
+import { types } from 'node:util';
 import type { JsonObject, JsonValue, ToolOutcome } from '../../records/message.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
@@ -68,10 +69,13 @@ export function createCompactors(
         known.get(action.name) ?? byShape.reduce<CompactionPlugin | undefined>((found, find) => found ?? find(result), undefined);
       if (plugin) {
         try {
-          const compacted = plugin.compact(result, action, context);
-          const problem = findProblem(compacted);
+          const answer: unknown = plugin.compact(result, action, context);
+          // A rejection that is handled nowhere would end the worker.
+          if (types.isPromise(answer)) answer.catch(() => undefined);
           // Once through JSON: what is left is plain data.
-          if (problem === undefined) return JSON.parse(JSON.stringify(compacted)) as CompactedResult;
+          const compacted = JSON.parse(JSON.stringify(answer) ?? 'null') as unknown;
+          const problem = types.isPromise(answer) ? 'it answered with a promise, and must answer at once' : findProblem(compacted);
+          if (problem === undefined) return compacted as CompactedResult;
           onFailure(action.name, problem);
         } catch (error) {
           onFailure(action.name, errorMessage(error));
@@ -84,6 +88,7 @@ export function createCompactors(
 
 function findProblem(compacted: unknown): string | undefined {
   if (!isRecord(compacted)) return 'it answered with no object';
+  if (Object.keys(compacted).length === 0) return 'it answered with an empty object';
   const bytes = Buffer.byteLength(JSON.stringify(compacted, null, 2));
   return bytes > CITATION_BYTES ? `it answered with ${bytes} bytes, more than ${CITATION_BYTES}` : undefined;
 }

@@ -10,6 +10,7 @@ import { cutBefore } from '../prefix.js';
 import {
   byTime,
   DEFAULT_LIMIT,
+  ITEM_TYPES,
   MAX_FOUND,
   TransformRefused,
   type AgentMemory,
@@ -121,6 +122,7 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
   }
 
   async function toRecord({ type = 'custom', content, metadata = {} }: NewMemoryItem, id: string): Promise<ItemRecord> {
+    if (!ITEM_TYPES.includes(type)) throw new TypeError(`cannot store an item in memory: its type must be ${ITEM_TYPES.join(', ')}`);
     const json = typeof content !== 'string';
     const text = json ? JSON.stringify(content) : content.toWellFormed();
     const { ref, bytes } = await bodies.put(key, text);

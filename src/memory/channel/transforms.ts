@@ -4,7 +4,7 @@
  */
 import type { JsonValue } from '../../records/message.js';
 import type { Ask } from '../long-record.js';
-import { TransformRefused, type MemoryTransform, type TransformUnit } from '../../records/memory/agent-memory.js';
+import { TRANSFORM_TYPES, TransformRefused, type MemoryTransform, type TransformUnit } from '../../records/memory/agent-memory.js';
 
 /** Of one answer; about 12,000 tokens. */
 export const PART_CHARACTERS = 48 * 1024;
@@ -22,6 +22,15 @@ export async function transformed(
   { type, params = {} }: MemoryTransform,
   ask: ((system: string, text: string) => Promise<string>) | undefined,
 ): Promise<string> {
+  if (!TRANSFORM_TYPES.includes(type)) throw new TransformRefused(`transform.type must be ${TRANSFORM_TYPES.join(', ')}`);
+  for (const [name, least] of [
+    ['n', 1],
+    ['offset', 0],
+  ] as const) {
+    const given = params[name];
+    if (given !== undefined && !(Number.isSafeInteger(given) && given >= least))
+      throw new TransformRefused(`transform.params.${name} must be a whole number from ${least}`);
+  }
   switch (type) {
     case 'full':
       return part(asText(content), { offset: params.offset ?? 0, n: PART_CHARACTERS });

@@ -12,7 +12,7 @@ import { conversation, answer, user } from '../../memory/builders.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { outcomeOfEvent } from '../../../src/conversation/context/app-events.js';
+import { eventToReduce, outcomeOfEvent } from '../../../src/conversation/context/app-events.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { answer as modelAnswer, applyAll, asking, open, ORDINARY, outputOf, said, settle, type Script } from '../drive.js';
 
@@ -60,6 +60,20 @@ test('what the context grows by is what its chunks take, after any operations', 
     }),
     { numRuns: 200 },
   );
+});
+
+test('a reducer is shown the chunks as they stand in the context', () => {
+  const add = (text: string): ChunkOperation => ({ kind: 'ADD', chunk: { type: 'STATE', text } });
+  const given = (state: ConversationState, id: string, operations: readonly ChunkOperation[]): ConversationState =>
+    applyAll(
+      state,
+      { kind: 'app-event-received', id, type: 'any', payload: null, at: 1 },
+      { kind: 'app-event-reduced', id, reduced: { kind: 'reduced', operations }, at: 1 },
+    );
+  const two = given(open(), 'e-1', [add('first'), add('second')]);
+  const updated = given(two, 'e-2', [{ kind: 'UPDATE', id: two.appEvents?.chunks[0]?.id ?? '', text: 'first, updated' }]);
+  const asked = apply(updated, { kind: 'app-event-received', id: 'e-3', type: 'any', payload: null, at: 1 });
+  expect(eventToReduce(asked)?.view.chunks.map(({ text }) => text)).toEqual(['first, updated', 'second']);
 });
 
 test('sixty updates of one chunk cost what one does', () => {

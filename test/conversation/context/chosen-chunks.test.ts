@@ -61,6 +61,12 @@ test('what is chosen leaves the prompt below every threshold, and waits as left 
   expect(after.requests.pending).toEqual([]);
 });
 
+test('what a program has named makes no turn pay for a summary', () => {
+  const { state } = settle(apply(talked(3), choosing('truncate', [3])), { truncate: truncated });
+  const { steps } = settle(apply(state, said('next')));
+  expect(namesOf(steps)).not.toContain('compact');
+});
+
 test('a compaction takes what was chosen and nothing else, and answers its request alone', () => {
   const asked = applyAll(talked(3), choosing('compact', [1, 2]), { kind: 'compaction-requested', requestId: 'all', at: 5_000 });
   const { input, state, done } = take(asked, 'compact');

@@ -130,3 +130,18 @@ test('a queued message that the store has lost is healed; one that stays lost is
 function idle(state: ConversationState): ConversationState {
   return applyAll(state, ...interrupted(2000), { kind: 'time-passed', at: 9000 });
 }
+
+test('clearing a long queue takes out all of it, also what is in the store', () => {
+  const harness = createHarness();
+  harness.tell(said('m0'));
+  harness.run(true);
+  for (let i = 1; i <= 900; i++) {
+    harness.tell(said(`m${i}`));
+    if (i % 40 === 0) harness.run(true);
+  }
+  harness.run(true);
+  harness.tell({ kind: 'queue-edited', edit: { op: 'clear' }, at: 1 });
+  expect(statusOf(harness.state(), 0).queued).toBe(0);
+  expect(queueOf(harness.state())).toEqual([]);
+  expect(isTurnOpen(harness.state(), 'turn_0700')).toBe(false);
+});

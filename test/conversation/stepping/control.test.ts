@@ -321,6 +321,49 @@ describe('an event of the application’s own', () => {
     });
   });
 
+  test.each<[string, unknown, string]>([
+    ['a promise', Promise.resolve([]), 'answered with a promise'],
+    ['a promise that rejects', Promise.reject(new Error('later')), 'answered with a promise'],
+    ['a text', 'ADD', 'this was no list'],
+    ['an object', { kind: 'ADD' }, 'this was no list'],
+    ['a list of nothing', [null], 'an operation must be'],
+    [
+      'what throws when it is read',
+      [
+        {
+          get kind(): string {
+            throw new Error('read');
+          },
+        },
+      ],
+      'Error: read',
+    ],
+    ['what JSON has no form for', [{ kind: 'ADD', chunk: { type: 'A', text: 1n } }], 'TypeError'],
+    [
+      'two operations on one chunk',
+      [
+        { kind: 'DELETE', id: 'chunk_1' },
+        { kind: 'UPDATE', id: 'chunk_1', text: 'x' },
+      ],
+      'two operations on chunk_1',
+    ],
+    ['a chunk twice', [{ kind: 'BATCH_REPLACE', ids: ['chunk_1', 'chunk_1'], chunks: [] }], 'two operations on chunk_1'],
+    [
+      'too many new chunks',
+      [{ kind: 'BATCH_REPLACE', ids: [], chunks: Array(1_001).fill({ type: 'A', text: 'x' }) }],
+      'more than 1000 new chunks',
+    ],
+  ])('whose reducer answers with %s is parked, in words', (_what, given, words) => {
+    const answers = createReducerRegistry({ any: () => given as never });
+    const { view } = settle(
+      apply(dispatch(open(), 'note'), { kind: 'app-event-received', id: 'v', type: 'any', payload: 1, at: AT }),
+    ).steps.at(-1) as Extract<ReturnType<typeof nextStep>, { kind: 'reduce' }>;
+    expect(answers({ id: 'e', type: 'any', payload: null, at: AT }, view)).toEqual({
+      kind: 'parked',
+      error: expect.stringContaining(words),
+    });
+  });
+
   test('waits for its step like any other', () => {
     const waiting = apply(stepping(open()), { kind: 'app-event-received', id: 'n', type: 'note', payload: 1, at: AT });
     expect(nextStep(waiting).kind).toBe('wait');

@@ -195,3 +195,7 @@ test('items are made again from the entries that speak of them, the same as they
   expect((await memory.retrieve(itemId(key, 'turn_0001/c1')))?.content).toBe('a page');
   expect((await memory.retrieve(itemId(key, 'turn_0001/c2', 1)))?.content).toBe('blue');
 });
+
+test('an item of a type that there is not is refused', async () => {
+  await expect(opened(placeOf()).store({ content: 'x', type: 'nonsense' as never })).rejects.toThrow('its type must be action_result');
+});

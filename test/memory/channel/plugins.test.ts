@@ -115,3 +115,26 @@ test('whatever a result is, its citation is bounded and well-formed', () => {
   }
   failures.splice(0);
 });
+
+test.each<[string, () => unknown, string]>([
+  ['a promise', () => Promise.resolve({ a: 1 }), 'it answered with a promise'],
+  ['a promise that rejects', () => Promise.reject(new Error('later')), 'it answered with a promise'],
+  ['nothing', () => undefined, 'no object'],
+  ['an empty object', () => ({}), 'an empty object'],
+  ['a map', () => new Map([['a', 1]]), 'an empty object'],
+  ['what becomes a text', () => ({ toJSON: () => 'text' }), 'no object'],
+  [
+    'what has no end',
+    () => {
+      const a: Record<string, unknown> = {};
+      return (a['a'] = a);
+    },
+    'circular',
+  ],
+])('a plugin that answers with %s is told of, and the result has its ends', async (_what, answer, reason) => {
+  const cited = compact('fetch_url', BODY, {}, { fetch_url: { compact: answer as never } });
+  // A rejection that nobody handles would come by now.
+  await new Promise(setImmediate);
+  expect(cited).toMatchObject(reference);
+  expect(failures.splice(0)).toEqual([expect.stringContaining(reason)]);
+});

@@ -111,3 +111,13 @@ describe('the six transforms', () => {
     await ends(() => via({ a: '['.repeat(100_000) }, 'filtered', { path: '$.a' }));
   });
 });
+
+test.each<[MemoryTransform, string]>([
+  [{ type: 'frist_n' as never }, 'transform.type must be full, excerpt'],
+  [{ type: 'first_n', params: { n: -1 } }, 'params.n must be a whole number from 1'],
+  [{ type: 'last_n', params: { n: 0 } }, 'params.n must be'],
+  [{ type: 'first_n', params: { n: 1.5 } }, 'params.n must be'],
+  [{ type: 'full', params: { offset: -3 } }, 'params.offset must be a whole number from 0'],
+])('%j is refused in words', async (transform, words) => {
+  await expect(transformed(TEXT, transform, undefined)).rejects.toThrow(words);
+});
