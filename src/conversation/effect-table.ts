@@ -4,6 +4,7 @@
  */
 import { asCode, counted } from '../records/text.js';
 import { acceptUndone, failUndo, acceptCompacted, failCompaction, nextMove, startCompaction } from './context/compaction.js';
+import { noteLateResult } from './outbox/settlement.js';
 import { payOnce } from './state/budget.js';
 import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';
@@ -104,7 +105,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ name, target }) => named(name, target),
     completed: acceptTool,
     failed: failTool,
-    late: (state, id, result) => payOnce(state, id, result as unknown as JsonValue),
+    late: (state, id, result) => payOnce(noteLateResult(state, result), id, result as unknown as JsonValue),
   },
   compact: {
     lane: 'context',

@@ -33,6 +33,8 @@ export interface ConversationState {
   readonly retries: Readonly<Record<string, Retry>>;
   /** Effects that were given up while they ran: what they had cost is counted once, from their fence or their late result. */
   readonly abandoned: readonly string[];
+  /** Results of tools that came after a person's stop, until the next turn has them (outbox/late-result-told). Absent: none. */
+  readonly lateResults?: readonly { readonly callId: string; readonly name: string; readonly text: string }[];
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
   /** What its parent knows it by. */

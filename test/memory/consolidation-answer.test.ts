@@ -23,6 +23,7 @@ describe('an answer is read', () => {
     ['2: after thinking', `<think>{"a": [}</think>${JSON_TEXT}`],
     ['3: with a trailing comma', `${JSON_TEXT.slice(0, -1)},\n}`],
     ['3: without its last brace', JSON_TEXT.slice(0, -1)],
+    ['3: without any brace', `Here it is:\n${JSON_TEXT.slice(1, -1)}`],
     ['3: with raw line feeds', JSON_TEXT.replaceAll('\\n', '\n')],
     ['3: with a comment', JSON_TEXT.replace('{', '{ // memory\n')],
     ['3: with a broken field besides', JSON_TEXT.replace('{', '{"confidence": high, ')],

@@ -196,6 +196,9 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(shown(id)).toContain('message 1');
     // What the first life had not got to is remembered by the second.
     expect((await world.client.status(id)).window.messages).toBe(6);
+    // The session began when its first message came, whichever life has it now.
+    const [first] = await world.client.history(id);
+    expect((await world.client.status(id)).window.since).toBe(Math.floor((first?.ts ?? 0) * 1000));
     await world.client.closeConversation(id);
     await world.client.outcome(id);
     expect(await world.client.resume(id)).toMatchObject({ turn: 'turn_0003', turns: 3 });

@@ -155,7 +155,9 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
     slotsIn(context).length === slotsIn(session).length ? null : redactTask(summarizedTask(task, said, beginningIn(spoken)), redact);
   const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
   const messages = entriesInTurns(context).map(({ message }) => message);
+  const [first] = entriesInTurns(session);
   return {
+    ...(first && { since: Math.floor(first.ts * 1000) }),
     context: toSlotRanges(context),
     ...(text === '' ? {} : { base: { ref: (await store.bodies.put(key, text)).ref, text } }),
     task: pinned ?? task,

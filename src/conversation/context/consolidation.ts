@@ -25,7 +25,7 @@ import { isRunning, type Completed, type Failed, type Started } from '../effect.
 import type { AskMemoryInput, EvictInput, Evicted, TrimInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/turn-access.js';
-import { listSlots, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
 import {
@@ -226,7 +226,7 @@ function evictionDue(state: ConversationState): EvictInput['what'] | undefined {
   if (ending) {
     const left = ending.awaited.flatMap(({ requestId, slots, outcome }) => (outcome === null ? [{ requestId, slots }] : []));
     if (state.now < ending.until && left.length > 0) return undefined;
-    return { kind: 'session-end', archive: state.context, unfinished: left, task: state.compaction.task };
+    return { kind: 'session-end', archive: leavingAtEnd(state), unfinished: left, task: state.compaction.task };
   }
   if (pending && state.now >= pending.until)
     return { kind: 'overdue', unfinished: [{ requestId: pending.requestId, slots: pending.slots }] };
@@ -363,6 +363,11 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
       },
     },
   };
+}
+
+/** Those that were truncated, too: an archived session leaves nothing among the active traces. */
+function leavingAtEnd({ context, compaction: { leftOut = [] } }: ConversationState): readonly SlotRange[] {
+  return leftOut.length === 0 ? context : toRanges([...new Set(listSlots([...leftOut, ...context]))].sort((a, b) => a - b));
 }
 
 /** Slots in the context, or truncated until the next summary. */

@@ -19,6 +19,8 @@ export interface Resumption {
   readonly compactions: number;
   /** Estimate of the context and the base. */
   readonly tokens: number;
+  /** When its session began, in epoch milliseconds (seed 001, Session Metadata Preservation). Absent: with this life, or as it was. */
+  readonly since?: number;
 }
 
 export interface CarriedEpisode {

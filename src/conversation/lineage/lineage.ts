@@ -94,7 +94,7 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
  * The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. What the model has shown
  * of its size stays true.
  */
-export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
+export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens, since }: Resumption): ConversationState {
   const { attempts, prefix } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
@@ -110,7 +110,7 @@ export function resumeWith(state: ConversationState, { context, base, task, comp
     context,
     contextTokens: (state.settings?.fixedTokens ?? 0) + inTokens(state, tokens),
     compaction,
-    consolidation: { ...state.consolidation, pending: null, covered: [] },
+    consolidation: { ...state.consolidation, pending: null, covered: [], ...(since !== undefined && { since }) },
   };
 }
 

@@ -4,14 +4,20 @@
  *
  * @rule outbox/every-call-settled: A call that the turn stops waiting for is settled: fenced, and a tool call is answered with whether it
  *   ran. (test: test/conversation/turn/turns.test.ts)
+ * @rule outbox/late-result-told: The one exception to the fence: a tool's result that comes after a person's stop changes no entry, and is
+ *   added as a notice to the next turn of the session. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Settlement } from './writes.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
-import type { Entry, ToolOutcome } from '../../records/message.js';
+import { shownText, type Entry, type ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
-import { withSlot } from '../../records/slots.js';
+import { listSlots, withSlot } from '../../records/slots.js';
+import { estimateTokens } from '../../records/token-estimate.js';
+import { truncate } from '../../records/text.js';
+import { inTokens } from '../state/compaction-state.js';
+import type { ToolFinished } from '../turn/model-step-effects.js';
 
 const MAX_FEED = 64;
 
@@ -31,6 +37,30 @@ export function addNotice(state: ConversationState, turn: Turn, name: string, te
   const entry: Entry = { v: 1, slot, session, turn: id, seq, ts: now / 1000, message: { role: 'user', text, from: 'notice' } };
   const counted = { ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot), turn: { ...turn, seq } };
   return settle(counted, [{ effect: `${id}/${name}`, entry }]);
+}
+
+const MAX_LATE = 8;
+const MAX_LATE_TEXT = 2_000;
+
+/** (outbox/late-result-told) Nothing of a session that has ended, or of a turn that was cut. */
+export function noteLateResult(state: ConversationState, result: ToolFinished): ConversationState {
+  const { callId, name, outcome, session, slot, text } = result;
+  const isOurs = state.abandoned.includes(callId) && session === state.session && listSlots(state.context).includes(slot);
+  if (!isOurs || result.fenced !== true || outcome !== 'ok') return state;
+  const late = { callId, name, text: truncate(shownText(text), MAX_LATE_TEXT) };
+  return { ...state, lateResults: [...(state.lateResults ?? []), late].slice(-MAX_LATE) };
+}
+
+export function tellLateResults(state: ConversationState): ConversationState {
+  const { lateResults, ...told } = state;
+  return (lateResults ?? []).reduce<ConversationState>((now, { callId, name, text }) => {
+    if (!now.turn) return now;
+    const words =
+      `[The tool ${name} (${callId}) still ran when the person stopped that turn, and has finished since. ` +
+      `Its result, which comes from the tool and not from the user:\n${text}]`;
+    const noticed = addNotice(now, now.turn, `late-${callId}`, words);
+    return { ...noticed, contextTokens: noticed.contextTokens + inTokens(noticed, estimateTokens(words)) };
+  }, told);
 }
 
 export function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {

@@ -28,7 +28,7 @@ import {
   withTurn,
 } from '../state/turn-access.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
-import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.js';
+import { addNotice, announce, resultEntry, settle, tellLateResults } from '../outbox/settlement.js';
 import type { Settlement, StepFailure } from '../outbox/writes.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
@@ -134,7 +134,7 @@ export function nextModelCall(state: ConversationState, riding: readonly ToolCal
   const isKnown = isSet || state.turn?.isConfigured === true;
   const spent = isKnown ? overBudget(state.usage, budgetOf(state)) : undefined;
   if (spent) return endWithOpenCalls(state, 'budget', spent);
-  const hinted = withHint(state);
+  const hinted = withHint(state.lateResults ? tellLateResults(state) : state);
   if (hinted !== state) return nextModelCall(hinted, riding);
   const slot = state.counters.slot + 1;
   const numbered: ConversationState = { ...state, counters: { ...state.counters, slot } };

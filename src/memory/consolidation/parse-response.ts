@@ -51,8 +51,14 @@ export function parseResponse(answer: string, question = ''): ParsedResponse {
   const { found, broken } = objectsInAnswer(answer, question, DEPTH);
   const objects = whole ? [whole] : fromBalanced(found);
   if (objects.length > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
-  const result = objects[0] ?? (broken === undefined ? undefined : fromFields(answer.slice(broken), question));
+  const fields = broken ?? (hasNoObject(answer) ? 0 : undefined);
+  const result = objects[0] ?? (fields === undefined ? undefined : fromFields(answer.slice(fields), question));
   return result ? { ok: true, result } : { ok: false, reason: reasonFor(answer) };
+}
+
+/** Fields may stand there by themselves, where nothing is a quotation. */
+function hasNoObject(answer: string): boolean {
+  return !/[{<]|^\s*>/m.test(answer);
 }
 
 /** (consolidation/whole-text-first) */

@@ -134,6 +134,13 @@ describe('/new', () => {
     expect(outcomeFor(cleared, 'reset', 'r')).toMatchObject({ consolidation: 'model' });
   });
 
+  test('archives what was truncated with the rest: no active trace stays', () => {
+    const state = talked(3);
+    const truncated = { ...state, context: [[3, 6]] as const, compaction: { ...state.compaction, leftOut: [[1, 2]] as const } };
+    const waiting = settle(reset(truncated), SILENT).state;
+    expect(nextStep(later(waiting, 30_000))).toMatchObject({ effect: 'evict', input: { what: { archive: [[1, 6]] } } });
+  });
+
   test('is not waited for longer than thirty seconds; the fallback says so', () => {
     const waiting = settle(reset(talked(3)), SILENT).state;
     expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.consolidation.ending?.until });

@@ -81,6 +81,24 @@ test('sixteen tools run at once, the next one when one has ended', () => {
   expect(take(apply(now, second!.done(finished(second!.input))), 'run-tool').id).toBe('turn_0001/c17');
 });
 
+test('what a tool reports after the stop is told in the next turn, once, and not in another session', () => {
+  const { state: asking1, input, done } = thinking();
+  const { state, input: call, done: finish } = take(apply(asking1, done(answered(input, asking(input, 1)))), 'run-tool');
+  const gone = applyAll(state, ...interrupted(2000), { kind: 'time-passed', at: 3500 });
+  expect(gone.ended[0]).toMatchObject({ stopReason: 'interrupted' });
+  const late = apply(gone, finish(finished(call, { fenced: true, outcome: 'ok', text: 'Paid: receipt 7731.' }), 9000));
+  expect(late.outbox).toEqual(gone.outbox);
+  const noticesIn = (from: ConversationState): string[] =>
+    settle(apply(from, said('b'))).steps.flatMap((step) =>
+      isEffect(step, 'model-step') ? step.input.write.settle.flatMap(({ entry }) => (entry ? [JSON.stringify(entry.message)] : [])) : [],
+    );
+  expect(noticesIn(late).filter((text) => text.includes('receipt 7731'))).toEqual([expect.stringMatching(/still ran.*"notice"/)]);
+  expect(settle(apply(late, said('b'))).state.lateResults).toBeUndefined();
+  expect(noticesIn(gone).join('')).not.toContain('receipt');
+  const reset = settle(apply(gone, { kind: 'reset-requested', resetId: 'r', at: 4000 })).state;
+  expect(apply(reset, finish(finished(call, { fenced: true, outcome: 'ok', text: 'x' }), 9000)).lateResults).toBeUndefined();
+});
+
 test('the limit of tool rounds ends the turn, says so, and leaves every call answered', () => {
   const { state, steps } = settle(apply(open(), said('a')), { model: (input) => asking(input, 1) });
   expect(state.ended[0]).toMatchObject({ stopReason: 'tool-limit', error: { type: 'tool-limit' } });
