@@ -1510,6 +1510,10 @@ export interface components {
             v: 1;
         };
         Episode: {
+            about?: [
+                number,
+                number
+            ];
             epoch: number;
             fold?: {
                 text: string;
@@ -1534,6 +1538,14 @@ export interface components {
             summary: string;
             supersedes?: string[];
             tags: string[];
+            task?: {
+                goal: string;
+                /** @enum {string} */
+                goalFrom?: "beginning" | "summary";
+                openTasks: string[];
+                /** @enum {string} */
+                tasksFrom?: "summary";
+            };
             ts: number;
             turn_ids: string[];
         };
@@ -2059,6 +2071,7 @@ export interface components {
                 budget: number;
                 chunks: number;
                 compactions: number;
+                compactsAt?: number;
                 prefixCause: string | null;
                 prefixChanges: number;
                 prefixHash: string | null;
