@@ -25,6 +25,8 @@ export interface CompactionState {
   readonly truncations?: number;
   /** Left out of the prompt, for the next compaction to take up. */
   readonly leftOut?: readonly SlotRange[];
+  /** Notices in the context that are not true for ever (truncation.ts). Absent: none. */
+  readonly passing?: readonly PassingNotice[];
   /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is a separate effect. */
@@ -71,6 +73,13 @@ export interface CompactionState {
     /** Version of MEMORY.md in it; absent before the first prompt. */
     readonly memory?: string;
   };
+}
+
+/** It holds in its epoch; `leftOut`: afterwards too, as long as messages are left out of the prompt. */
+export interface PassingNotice {
+  readonly slot: number;
+  readonly epoch: number;
+  readonly leftOut?: true;
 }
 
 export const NO_COMPACTION: CompactionState = {

@@ -34,6 +34,7 @@ import {
   withTurn,
 } from '../state/turn-access.js';
 import { addNotice, announce, settle } from '../outbox/settlement.js';
+import { shownContext } from '../context/truncation.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-estimate.js';
@@ -98,7 +99,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       id: call.id,
       slot: call.slot,
       seq: call.seq,
-      context: state.context,
+      context: shownContext(state),
       base: compaction.base,
       since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
