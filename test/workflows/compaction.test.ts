@@ -158,7 +158,7 @@ test.each([
 
 test('what rules had to summarize is read by the model at the next compaction, whose summary stands in its place; undone, it is back', async () => {
   const id = world.id();
-  await world.client.start(id);
+  await world.client.start(id, { agent: 'roomy' });
   await talk(id, 6);
   summarizer = () => 'I cannot.';
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'rules' });
@@ -339,7 +339,7 @@ test('an agent says how many turns, summaries and facts its prompts have', async
 
 test('what is summarized by rules again stands beside what was', async () => {
   const id = world.id();
-  await world.client.start(id);
+  await world.client.start(id, { agent: 'roomy' });
   await talk(id, 6);
   summarizer = () => 'I cannot.';
   await world.client.compact(id);
@@ -480,7 +480,7 @@ test('a summarizer that is known to hold its answer to a schema is given that of
   expect(summaries[0]).toMatchObject({
     model: 'claude-haiku-4-5',
     output_config: {
-      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold'], additionalProperties: false } },
+      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks'], additionalProperties: false } },
     },
   });
   expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));
