@@ -90,7 +90,7 @@ export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compac
 export type { FileOperations } from './memory/compaction/recent-turns.js';
 export type { OverflowReport } from './memory/select-messages.js';
 export type { ConversationEntry } from './memory/consolidation/message-lines.js';
-export type { ConsolidationResult } from './memory/consolidation/parse-response.js';
+export type { ConsolidationResult, Handover } from './memory/consolidation/parse-response.js';
 export type { EpisodicItem, SemanticItem } from './records/memory/items.js';
 export type { MemoryChunk, TokenThresholds, TokenUsage } from './records/token-usage.js';
 export type { IdentityFiles, RuntimeInfo } from './agents/system-prompt.js';
@@ -134,7 +134,7 @@ export type {
   SubAgent,
 } from './conversation/protocol/stepping.js';
 export type { FetchedRuns } from './heal/fetch-runs.js';
-export type { Earlier } from './memory/compaction/snapshot.js';
+export type { Earlier, FoldedEpisode } from './memory/compaction/snapshot.js';
 export type { FlatTurn } from './memory/compaction/recent-turns.js';
 export type { Ask } from './memory/long-record.js';
 export type { RecallQuery } from './memory/recall/recall.js';

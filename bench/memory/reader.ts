@@ -45,24 +45,14 @@ function seenIn(request: ModelRequest, tokens: number): Seen {
     kind: tools.length === 0 ? 'summary' : 'answer',
     tokens,
     stated: newest(statementsIn(asRead(request))),
-    remembered: statementsIn([system, ...texts.filter((text) => text.startsWith('[MEMORY:'))].join('\n')),
+    remembered: statementsIn([system, ...texts.filter((text) => /^\[MEMORY:/m.test(text))].join('\n')),
     question: last ? textOf(last) : '',
   };
 }
 
-/**
- * As a reader takes it who knows which is newer: of the summaries, the newest of which comes first, the oldest is read first, and before
- * it what stands for those before these.
- */
+/** Summaries stand in the order of time, and all that is older before what is newer. */
 function asRead({ system, messages }: ModelRequest): string {
-  return [system, ...messages.map((message) => inOrder(textOf(message)))].join('\n');
-}
-
-function inOrder(text: string): string {
-  if (!text.startsWith('[MEMORY:EPISODIC]')) return text;
-  const [summaries = '', ...rest] = text.split('\n\n');
-  const inOrderOfTime = summaries.split(/\n(?=\d+\) |Before these: )/).reverse();
-  return [inOrderOfTime.join('\n'), ...rest].join('\n\n');
+  return [system, ...messages.map(textOf)].join('\n');
 }
 
 function answered(request: ModelRequest): AssistantBlock[] {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { TENANT_PATTERN } from '../conversation/protocol/limits.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, RAW_TAIL_TURNS } from '../records/memory/items.js';
-import { DEFAULT_THRESHOLDS } from '../records/token-usage.js';
+import { thresholdsAt } from '../records/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
 /** A name, or all tools of one server. */
@@ -37,44 +37,63 @@ const agentLimits = z.strictObject({
     .prefault({}),
 });
 
-const agentContext = z.strictObject({
-  /** Tokens that the model takes, answer included. Overrules what is known of the model. */
-  maxTokens: z.int().min(4_000).max(10_000_000).optional(),
-  /** Share of the prompt's budget at which older turns are compacted. Default: the model's. */
-  compactionRatio: z.number().min(0.1).max(1).optional(),
-  /** Tokens that stay free for errors of estimates. Default: the model's. */
-  safetyMargin: z.int().min(0).max(100_000).optional(),
-  /** Tokens (seed 004); scaled down for models that take less. */
-  thresholds: z
-    .strictObject({
-      /** From here the model is advised to compact, if it has `compact_context`. */
-      soft: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.softThreshold),
-      /** From here older turns are compacted before the next call. */
-      hard: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.hardThreshold),
-      /** From here the oldest messages leave the prompt, until `hard` is reached. */
-      truncation: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.truncationThreshold),
-    })
-    .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
-    .prefault({}),
-  /** How many of the newest turns a compaction does not summarize, if there is room (seed 000, `raw_tail_turns`). */
-  keepTurns: z.int().min(0).max(50).default(RAW_TAIL_TURNS),
-  /** How many summaries of the session the prompt shows one by one. Older ones are folded into one text. */
-  maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
-  /** How many facts of the scope the prompt shows. */
-  maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
-  /** False: older turns are compacted only on request. Beyond `thresholds.truncation` the oldest messages leave the prompt all the same. */
-  autoCompactEnabled: z.boolean().default(true),
-  /** Name of a custom compactor (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
-  compactor: z.string().min(1).max(100).optional(),
-  /** Puts the time of arrival before each message of a person. */
-  clock: z.boolean().default(false),
-  /** `provider/model` that writes summaries. Default: that of the conversation. */
-  summaryModel: z
-    .string()
-    .max(200)
-    .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
-    .optional(),
-});
+const agentContext = z
+  .strictObject({
+    /** Tokens that the model takes, answer included. Overrules what is known of the model. */
+    maxTokens: z.int().min(4_000).max(10_000_000).optional(),
+    /**
+     * When older turns are compacted: tokens, or a share of what the model takes. Default: 80,000 tokens, and less for models that take less.
+     * All other sizes follow from it.
+     */
+    compactAt: z
+      .union([z.number().min(0.05).max(0.8), z.int().min(1_000).max(10_000_000)])
+      .optional()
+      .meta({ common: true }),
+    /** Share of the prompt's budget at which older turns are compacted at the latest. Default: the model's. */
+    compactionRatio: z.number().min(0.1).max(1).optional(),
+    /** Tokens that stay free for errors of estimates. Default: the model's. */
+    safetyMargin: z.int().min(0).max(100_000).optional(),
+    /** Tokens (seed 004), in place of those that follow from `compactAt`; scaled down for models that take less. */
+    thresholds: z
+      .strictObject({
+        /** From here the model is advised to compact, if it has `compact_context`. Default: 5/8 of `hard`. */
+        soft: z.int().min(100).max(10_000_000).optional(),
+        /** From here older turns are compacted before the next call. Default: `compactAt`. */
+        hard: z.int().min(100).max(10_000_000).optional(),
+        /** From here the oldest messages leave the prompt, until `hard` is reached. Default: 5/4 of `hard`. */
+        truncation: z.int().min(100).max(10_000_000).optional(),
+      })
+      .prefault({}),
+    /** How many of the newest turns a compaction does not summarize, if there is room (seed 000, `raw_tail_turns`). */
+    keepTurns: z.int().min(0).max(50).default(RAW_TAIL_TURNS),
+    /** How many summaries of the session the prompt shows one by one. Older ones are folded into one text. */
+    maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
+    /** How many facts of the scope the prompt shows. */
+    maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
+    /** False: older turns are compacted only on request. Beyond `thresholds.truncation` the oldest messages leave the prompt all the same. */
+    autoCompactEnabled: z.boolean().default(true),
+    /** Name of a custom compactor (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
+    compactor: z.string().min(1).max(100).optional(),
+    /** Puts the time of arrival before each message of a person. */
+    clock: z.boolean().default(false),
+    /** `provider/model` that writes summaries. Default: that of the conversation. */
+    summaryModel: z
+      .string()
+      .max(200)
+      .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
+      .optional(),
+  })
+  .refine(
+    ({ compactAt, thresholds }) => {
+      // A share is of a window that is not known here: it is put in order with what is set beside it once it is.
+      const { softThreshold, hardThreshold, truncationThreshold } = thresholdsAt(
+        compactAt !== undefined && compactAt > 1 ? compactAt : undefined,
+        thresholds,
+      );
+      return (compactAt !== undefined && compactAt <= 1) || (softThreshold < hardThreshold && hardThreshold < truncationThreshold);
+    },
+    { path: ['thresholds'], message: 'must be in order: soft < hard < truncation' },
+  );
 
 /** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
 const agentMemory = z
@@ -145,7 +164,7 @@ const approvalRule = z
 /** Sub-agents, by the tool `delegate`. */
 const agentDelegation = z.strictObject({
   /** Agents that it may delegate to, besides itself. */
-  agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]).meta({ common: true }),
+  agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]),
   /** Levels of sub-agents below a conversation that a person began. */
   maxDepth: z.int().min(0).max(8).default(2),
   /** Sub-agents in one turn. */

@@ -20,6 +20,21 @@ export interface TokenThresholds {
 
 export const DEFAULT_THRESHOLDS: TokenThresholds = { softThreshold: 50_000, hardThreshold: 80_000, truncationThreshold: 100_000 };
 
+/** Of DEFAULT_THRESHOLDS: how far the others are from the one at which older turns are compacted. */
+const [SOFT_SHARE, TRUNCATION_SHARE] = [5 / 8, 5 / 4];
+
+/** People set the hard threshold alone: the others follow from it, where they are not set. */
+export function thresholdsAt(
+  compactAt: number = DEFAULT_THRESHOLDS.hardThreshold,
+  { soft, hard = compactAt, truncation }: { readonly [name in 'soft' | 'hard' | 'truncation']?: number | undefined } = {},
+): TokenThresholds {
+  return {
+    softThreshold: soft ?? Math.floor(hard * SOFT_SHARE),
+    hardThreshold: hard,
+    truncationThreshold: truncation ?? Math.ceil(hard * TRUNCATION_SHARE),
+  };
+}
+
 /** How full the context is, and what is due (seed 004). */
 export interface TokenUsage {
   readonly totalTokens: number;
@@ -42,7 +57,7 @@ export interface TokenUsageTotals extends Pick<
   readonly chunksToCompact: readonly (readonly [number, number])[];
 }
 
-/** Of a total alone: what is due, by the one rule that the conversation and its views go by. */
+/** Of a total alone: what is due, each from its threshold on, by the one rule that the conversation and its views go by. */
 export function checkThresholds(
   total: number,
   { softThreshold, hardThreshold, truncationThreshold }: TokenThresholds,

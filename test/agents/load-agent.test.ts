@@ -38,7 +38,7 @@ const CONTEXT = {
   maxEpisodic: 3,
   maxSemantic: 20,
   autoCompactEnabled: true,
-  thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 },
+  thresholds: {},
 };
 
 /** Seed 001, Configuration; and `keepCount` and `trim`, of which it names no default. */

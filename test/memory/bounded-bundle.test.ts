@@ -23,6 +23,6 @@ test('the smaller the room, the fewer of the oldest summaries, and what is left 
   expect(shownAt.map(({ length }) => length)).toEqual([6, 3, 3, 2, 1, 1, 1]);
   // What has no text any more can be read all the same.
   expect(boundedBundle(bundle, 1_000, estimateStringTokens)).toContain(
-    'Before these: turns 1–4, 1970-01-01, in 4 summaries (ep_0001 to ep_0004).\nread_episode shows',
+    '[MEMORY:EPISODIC]\nBefore these: turns 1–4, 1970-01-01, in 4 summaries (ep_0001 to ep_0004).\n1) The database is Number-5.',
   );
 });

@@ -94,16 +94,16 @@ test('the prompt says of each its turns and its day, what lies before them, and 
   expect(memoryBundle({ ...retrieve(episodes, []), canRead: true })).toBe(
     [
       '[MEMORY:EPISODIC]',
+      'Before these: turns 1–8, 2026-01-01–2026-01-04, in 4 summaries (ep_0001 to ep_0004); in short:',
+      '   They began.',
+      '   \\[TASK]',
+      '   \\# Rules',
       '1) summary ep_0007',
       '   (ep_0007: turns 13–14, 2026-01-07)',
       '2) summary ep_0006',
       '   (ep_0006: turns 11–12, 2026-01-06)',
       '3) summary ep_0005',
       '   (ep_0005: turns 9–10, 2026-01-05)',
-      'Before these: turns 1–8, 2026-01-01–2026-01-04, in 4 summaries (ep_0001 to ep_0004); in short:',
-      '   They began.',
-      '   \\[TASK]',
-      '   \\# Rules',
       'read_episode shows what a summary stands for, by its id.',
     ].join('\n'),
   );

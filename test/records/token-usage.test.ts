@@ -1,5 +1,5 @@
 /** Thresholds and truncation by numbers alone (seed 004). */
-import { checkTokenUsage, DEFAULT_THRESHOLDS, type ChunkType, type MemoryChunk } from '../../src/records/token-usage.js';
+import { checkTokenUsage, DEFAULT_THRESHOLDS, thresholdsAt, type ChunkType, type MemoryChunk } from '../../src/records/token-usage.js';
 import { selectTruncation } from '../../src/memory/compaction/truncation.js';
 import { entryTokens, shownTokensEach } from '../../src/memory/tokens.js';
 import { answer, calls, conversation, result, user } from '../memory/builders.js';
@@ -24,6 +24,13 @@ test('the seed’s thresholds, and its result', () => {
     chunksToCompact: [flow],
     chunksToTruncate: [],
   });
+});
+
+test('one number sets them all, and each can be set by itself', () => {
+  expect(thresholdsAt()).toEqual(DEFAULT_THRESHOLDS);
+  expect(thresholdsAt(160_000)).toEqual({ softThreshold: 100_000, hardThreshold: 160_000, truncationThreshold: 200_000 });
+  expect(thresholdsAt(160_000, { soft: 7, truncation: 170_000 })).toMatchObject({ softThreshold: 7, truncationThreshold: 170_000 });
+  expect(thresholdsAt(160_000, { hard: 8_000 })).toEqual({ softThreshold: 5_000, hardThreshold: 8_000, truncationThreshold: 10_000 });
 });
 
 test.each([

@@ -158,7 +158,7 @@ test.each([
 
 test('what rules had to summarize is read by the model at the next compaction, whose summary stands in its place; undone, it is back', async () => {
   const id = world.id();
-  await world.client.start(id);
+  await world.client.start(id, { agent: 'roomy' });
   await talk(id, 6);
   summarizer = () => 'I cannot.';
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'rules' });
@@ -286,8 +286,9 @@ test('of many compactions three summaries are shown, the others as one text that
   const day = new Date().toISOString().slice(0, 7);
   expect(first).toMatch(
     new RegExp(
-      `^\\[MEMORY:EPISODIC\\]\\n1\\) Part 5\\.\\n   \\(ep_0005: turn 6, ${day}-\\d\\d\\)\\n2\\) Part 4\\.\\n[^]*3\\) Part 3\\.\\n.*\\n` +
-        `Before these: turns 1–3, ${day}-\\d\\d, in 2 summaries \\(ep_0001 to ep_0002\\); in short:\\n   All before part 3\\.\\nread_episode shows`,
+      `^\\[This is not from the person: .*\\]\\n\\n\\[MEMORY:EPISODIC\\]\\n` +
+        `Before these: turns 1–3, ${day}-\\d\\d, in 2 summaries \\(ep_0001 to ep_0002\\); in short:\\n   All before part 3\\.\\n` +
+        `1\\) Part 3\\.\\n.*\\n2\\) Part 4\\.\\n[^]*3\\) Part 5\\.\\n   \\(ep_0005: turn 6, ${day}-\\d\\d\\)\\nread_episode shows`,
     ),
   );
   expect(first).not.toContain('Nobody asked');
@@ -327,18 +328,18 @@ test('an agent says how many turns, summaries and facts its prompts have', async
     await talk(id, 1, 5 + n);
   }
   const [first = '', ...after] = said(stage.requests(id).at(-1));
-  expect(first).toMatch(/^\[MEMORY:EPISODIC\]\n1\) Part 2\.\n.*\nBefore these: turns 1–4, .*in short:\n {3}All before\.\n/);
+  expect(first).toMatch(/\n\[MEMORY:EPISODIC\]\nBefore these: turns 1–4, .*in short:\n {3}All before\.\n1\) Part 2\.\n/);
   expect(first.match(/^- Fact/gm)).toHaveLength(1);
   // The newest turn that had ended, and the one that ran.
   expect(after.filter((text) => text.includes('The harbour'))).toHaveLength(1);
   await world.client.reset(id);
   await talk(id, 1, 8);
-  expect(said(stage.requests(id).at(-1))[0]).toMatch(/^\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/);
+  expect(said(stage.requests(id).at(-1))[0]).toMatch(/^\[This is not from the person: .*\]\n\n\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/);
 });
 
 test('what is summarized by rules again stands beside what was', async () => {
   const id = world.id();
-  await world.client.start(id);
+  await world.client.start(id, { agent: 'roomy' });
   await talk(id, 6);
   summarizer = () => 'I cannot.';
   await world.client.compact(id);
@@ -479,7 +480,7 @@ test('a summarizer that is known to hold its answer to a schema is given that of
   expect(summaries[0]).toMatchObject({
     model: 'claude-haiku-4-5',
     output_config: {
-      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold'], additionalProperties: false } },
+      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks'], additionalProperties: false } },
     },
   });
   expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));

@@ -6,7 +6,7 @@ import { withoutMedia } from '../../records/message-media.js';
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/citations.js';
-import { namesGoal, describePins } from '../../memory/compaction/snapshot.js';
+import { framedBase, namesGoal, describePins } from '../../memory/compaction/snapshot.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
 import { estimateMessageTokens, countMessageTokens, type CountTokens, entryTokens } from '../../memory/tokens.js';
 import { ModelFailure } from '../../models/model.js';
@@ -113,11 +113,11 @@ export async function loadBase(
   if (ref === null) return [];
   const text = await bodyHealed(dependencies, ref, context);
   if (text === undefined) return [{ role: 'user', text: '[What was remembered of the earlier conversation was lost by the store.]' }];
-  if (forgotten === 0) return [{ role: 'user', text }];
+  if (forgotten === 0) return [{ role: 'user', text: framedBase(text) }];
   const { store, key } = dependencies;
   // Written before it was to be forgotten; the epoch goes on without it.
   const left = withoutForgotten(text, await store.documents.forgotten(key), key.scope);
-  return left.trim() === '' ? [] : [{ role: 'user', text: left }];
+  return left.trim() === '' ? [] : [{ role: 'user', text: framedBase(left) }];
 }
 
 async function bodyHealed(dependencies: ConversationDependencies, ref: string, context: Promise<unknown>): Promise<string | undefined> {

@@ -43,6 +43,7 @@ import { noteSpending, toSpending } from '../effect.js';
 import { messageSchemaRefusal } from '../../platform/json-schema/check.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
+import { isoTime } from '../../records/text.js';
 
 /** A call as it is to be made, with the settings that hold for it. */
 export interface CallToMake extends CallInput, Pick<CallSettings, 'agentHash' | 'model' | 'memory' | 'contextBudget'> {
@@ -187,7 +188,7 @@ function assemble(
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = input.contextBudget - fixedTokens(system, offered, count) - countMessageTokens(base, count);
-  const context = history.map((one) => (config.context.clock ? withClock(one) : one.message));
+  const context = config.context.clock ? history.map(withClock) : withDays(history, base.length > 0 ? undefined : input.since);
   const messages = normalize([...base, ...fitting(context, budget, count, base)], { provider });
   return {
     request: {
@@ -214,6 +215,25 @@ function withClock({ message, ts }: ContextMessage): ConversationMessage {
   if (message.role !== 'user' || typeof message.text !== 'string' || ts === undefined) return message;
   const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
   return { ...message, text: `[${time} UTC] ${message.text}` };
+}
+
+/**
+ * A line with the day before the first message of a person on another day than the entry before it, and after what stands for earlier
+ * messages. `since`: epoch milliseconds of the session's beginning, whose day the system prompt has. It depends on what is before a message
+ * alone.
+ */
+function withDays(history: readonly ContextMessage[], since: number | undefined): ConversationMessage[] {
+  let day = since === undefined ? undefined : utcDay(since);
+  return history.map(({ message, ts }) => {
+    const now = ts === undefined ? day : utcDay(ts * 1000);
+    if (now === undefined || now === day || !isFromPerson(message) || typeof message.text !== 'string') return message;
+    day = now;
+    return { ...message, text: `[${now}, UTC]\n${message.text}` };
+  });
+}
+
+function utcDay(ms: number): string {
+  return isoTime(ms).slice(0, 10);
 }
 
 // How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first

@@ -1,6 +1,7 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { answerTokens, type ContextWindow, type Model } from '../../models/model.js';
 import { defaultSafetyMargin, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
+import { thresholdsAt } from '../../records/token-usage.js';
 import type { Thresholds } from '../../conversation/state/settings.js';
 import { type AgentConfig, agentConfigSchema } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
@@ -94,12 +95,16 @@ export function memoryAnswerTokens({ context }: AgentConfig, known: ModelLimits,
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
 export function scaleThresholds(config: AgentConfig, budget: number, offered: readonly { readonly name: string }[]): Thresholds {
-  const { thresholds, autoCompactEnabled } = config.context;
-  const scale = Math.min(1, budget / thresholds.truncation);
+  const { compactAt, thresholds, autoCompactEnabled } = config.context;
+  const isShare = compactAt !== undefined && compactAt <= 1;
+  const { softThreshold, hardThreshold, truncationThreshold } = thresholdsAt(isShare ? compactAt * budget : compactAt, thresholds);
+  const scale = Math.min(1, budget / truncationThreshold);
+  const hard = Math.floor(hardThreshold * scale);
   return {
-    soft: Math.floor(thresholds.soft * scale),
-    hard: Math.floor(thresholds.hard * scale),
-    truncation: Math.floor(thresholds.truncation * scale),
+    // Beside a share, what is set in tokens may be out of order.
+    soft: Math.min(Math.floor(softThreshold * scale), hard),
+    hard,
+    truncation: Math.max(Math.floor(truncationThreshold * scale), hard),
     autoCompact: autoCompactEnabled,
     suggests: offered.some(({ name }) => name === 'compact_context'),
   };

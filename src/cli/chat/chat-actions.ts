@@ -19,7 +19,9 @@ import { errorCode, errorMessage } from '../../platform/errors.js';
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
   const { context, usage } = status;
-  const share = context.budget > 0 ? ` of ${count(context.budget)} (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
+  const { tokens, compactsAt = context.budget } = context;
+  const share =
+    compactsAt > 0 ? ` of ${count(compactsAt)}, from which older turns become memory (${Math.round((tokens / compactsAt) * 100)} %)` : '';
   const rows: [string, string | undefined][] = [
     ['conversation', id],
     ['title', status.title ?? undefined],
@@ -31,7 +33,7 @@ export function statusCard(id: string, status: Status): string {
     ['stopped by', status.pausedBy ?? undefined],
     ['next step', status.nextStep ?? undefined],
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
-    ['context', `${count(context.tokens)} tokens${share}`],
+    ['context', `${count(tokens)} tokens${share}`],
     ['cache', describePrefix(context)],
     ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
     ['used', describeUsage(usage)],

@@ -20,7 +20,8 @@ export function renderContext(index: ContextIndex, look: Pick<Look, 'width' | 'm
   const columns: Column<Part>[] = [
     { title: 'PART', cell: ({ name }) => name, rank: 0 },
     { title: 'TOKENS', cell: ({ tokens }) => formatCount(tokens), align: 'right', rank: 1 },
-    { title: 'SHARE', cell: ({ tokens }) => describeShare(tokens, budget), align: 'right', rank: 2 },
+    // Of what people set: beside all that a large model takes each part would be next to nothing.
+    { title: 'SHARE', cell: ({ tokens }) => describeShare(tokens, compactsAt), align: 'right', rank: 2 },
   ];
   const rows: Part[] = [
     ...toParts(index),
@@ -31,14 +32,14 @@ export function renderContext(index: ContextIndex, look: Pick<Look, 'width' | 'm
   return [...renderTable(rows, columns, look), ...dim];
 }
 
-function toParts({ chunks, budget, total }: ContextIndex): Part[] {
+function toParts({ chunks, compactsAt, total }: ContextIndex): Part[] {
   const sum = (kind: ContextIndex['chunks'][number]['kind']): number =>
     chunks.filter((chunk) => chunk.kind === kind).reduce((tokens, chunk) => tokens + chunk.tokens, 0);
   return [
     { name: 'system and tools', tokens: sum('SYSTEM') },
     { name: 'memory', tokens: sum('MEMORY') },
     { name: 'messages', tokens: sum('WORKING_FLOW') },
-    { name: 'free', tokens: Math.max(0, budget - total) },
+    { name: 'free', tokens: Math.max(0, compactsAt - total) },
   ];
 }
 

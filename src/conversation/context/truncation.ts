@@ -8,13 +8,13 @@
  * @rule context/truncation-rests: Within a turn a truncation waits until the context has grown by a part of the threshold: earlier there
  *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
  */
-import { withTokenRatio } from '../state/compaction-state.js';
+import { withTokenRatio, type PassingNotice } from '../state/compaction-state.js';
 import { stayingTokens } from './citing.js';
 import { nextChosen, unspecificRequests } from './chosen-chunks.js';
 import type { TruncateInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
-import { listSlots, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
 import { answer, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
@@ -108,8 +108,26 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
       reported: null,
       leftOut: [...leftOut, ...result.dropped],
       ...(input.chosen && { chosenOut: [...(leftOut.length === 0 ? [] : (compaction.chosenOut ?? [])), ...result.dropped] }),
+      passing: withPassing(state, { slot: result.notice.slot, epoch: state.epoch, leftOut: true }),
     },
   });
+}
+
+/** Those that are still in the context, and one more. */
+export function withPassing({ context, compaction }: ConversationState, notice: PassingNotice): readonly PassingNotice[] {
+  const { passing = [] } = compaction;
+  if (passing.length === 0) return [notice];
+  const there = new Set(listSlots(context));
+  return [...passing.filter(({ slot }) => there.has(slot)), notice];
+}
+
+/** The context without notices that are no longer true. Within an epoch none leaves: the prompt's beginning stays as it is. */
+export function shownContext({ context, epoch, compaction }: ConversationState): readonly SlotRange[] {
+  const { passing = [], leftOut = [] } = compaction;
+  const gone = passing.filter((notice) => notice.epoch !== epoch && (notice.leftOut !== true || leftOut.length === 0));
+  if (gone.length === 0) return context;
+  const slots = new Set(gone.map(({ slot }) => slot));
+  return toRanges(listSlots(context).filter((slot) => !slots.has(slot)));
 }
 
 export function isTruncationRequested(state: ConversationState): boolean {

@@ -67,6 +67,8 @@ export interface Status {
   readonly context: {
     readonly tokens: number;
     readonly budget: number;
+    /** Tokens from which older turns become memory. Absent: not known before the first turn. */
+    readonly compactsAt?: number;
     readonly chunks: number;
     readonly prefixHash: string | null;
     readonly prefixChanges: number;

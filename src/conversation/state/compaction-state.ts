@@ -27,6 +27,8 @@ export interface CompactionState {
   readonly leftOut?: readonly SlotRange[];
   /** Of these, what a program has named: it causes no compaction by itself. */
   readonly chosenOut?: readonly SlotRange[];
+  /** Notices in the context that are not true for ever (truncation.ts). Absent: none. */
+  readonly passing?: readonly PassingNotice[];
   /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is a separate effect. */
@@ -66,8 +68,6 @@ export interface CompactionState {
   } | null;
   /** Absent before the first prompt of a session. */
   readonly pinned?: PinnedMemory;
-  /** Slots of notices about MEMORY.md from earlier epochs: no prompt shows them. */
-  readonly staleNotices?: readonly SlotRange[];
   /** Hash of the bytes that each prompt begins with: a cache is lost when it changes. */
   readonly prefix: {
     readonly hash: string | null;
@@ -96,10 +96,15 @@ export interface PinnedMemory {
   readonly told: string;
   /** How many things the scope was to forget by then. */
   readonly forgotten: number;
-  /** Slots of these notices. */
-  readonly notices: readonly SlotRange[];
   /** A change of MEMORY.md has begun the epoch. */
   readonly byMemory?: true;
+}
+
+/** It holds in its epoch; `leftOut`: afterwards too, as long as messages are left out of the prompt. */
+export interface PassingNotice {
+  readonly slot: number;
+  readonly epoch: number;
+  readonly leftOut?: true;
 }
 
 export const NO_COMPACTION: CompactionState = {

@@ -52,7 +52,7 @@ export interface ModelStepInput {
   /** As the turn began; null before the first turn, whose step reads them. */
   readonly settings: CallSettings | null;
   /** MEMORY.md in this epoch's prompts. Absent: as the settings have it. */
-  readonly pinned?: Omit<PinnedMemory, 'epoch' | 'notices'>;
+  readonly pinned?: Omit<PinnedMemory, 'epoch'>;
   /** A context size that the step applies to settings that it reads. */
   readonly learned?: LearnedBudget;
   /** Reasons that deferred a step since the last answer; none defers a step again. */

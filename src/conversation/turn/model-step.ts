@@ -10,7 +10,7 @@ import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
 import { MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import { knownRefusals, learnFromAnswer, learnSize, mayBeTooLong, noteUnexplained, suspectSize } from '../context/learning.js';
-import { acceptNews, contextInPrompt, pinMemory, pinnedMemory } from '../context/pinned-memory.js';
+import { acceptNews, pinMemory, pinnedMemory } from '../context/pinned-memory.js';
 import type { TurnError } from '../protocol/contract.js';
 import { citationsUsage, payOnce, sharesOf } from '../state/budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool } from './model-step-effects.js';
@@ -35,6 +35,7 @@ import {
   withTurn,
 } from '../state/turn-access.js';
 import { addNotice, announce, settle } from '../outbox/settlement.js';
+import { shownContext } from '../context/truncation.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-estimate.js';
@@ -102,7 +103,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       id: call.id,
       slot: call.slot,
       seq: call.seq,
-      context: contextInPrompt(state),
+      context: shownContext(state),
       base: compaction.base,
       since: state.consolidation.since,
       ...(compaction.prefix.hash !== null && { prefix: compaction.prefix.hash }),

@@ -38,6 +38,7 @@ import { noteGap } from './pace.js';
 import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
+import { withPassing } from '../context/truncation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../state/settings.js';
 
@@ -230,13 +231,13 @@ function withHint(state: ConversationState): ConversationState {
   const { turn, settings, compaction, epoch } = state;
   if (!turn || !settings || compaction.hintedIn === epoch || !suggestsCompaction(state)) return state;
   const text =
-    `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
+    `[Here the context had about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
     'When a task has just been completed, compact_context does it at a better moment.]';
   const hinted = addNotice(state, turn, `hint-${epoch}`, text);
   return {
     ...hinted,
     contextTokens: hinted.contextTokens + estimateTokens(text),
-    compaction: { ...hinted.compaction, hintedIn: epoch },
+    compaction: { ...hinted.compaction, hintedIn: epoch, passing: withPassing(state, { slot: hinted.counters.slot, epoch }) },
   };
 }
 

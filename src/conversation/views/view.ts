@@ -43,6 +43,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     context: {
       tokens: state.contextTokens,
       budget: state.settings?.contextBudget ?? 0,
+      ...(state.settings && { compactsAt: compactsAt(state.settings) }),
       chunks: countSlots(state.context) + (state.compaction.base === null ? 0 : 1),
       prefixHash: state.compaction.prefix.hash,
       prefixChanges: state.compaction.prefix.changes,

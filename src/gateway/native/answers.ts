@@ -121,6 +121,7 @@ export const status = z
     context: z.object({
       tokens: z.number(),
       budget: z.number(),
+      compactsAt: z.number().optional(),
       chunks: z.int(),
       prefixHash: z.string().nullable(),
       prefixChanges: z.int(),

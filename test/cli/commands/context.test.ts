@@ -43,11 +43,11 @@ test('the parts of the context stand in a table with their shares, and facts bel
    "PART               TOKENS  SHARE
    system and tools    3,200    2 %
    memory              1,250   <1 %
-   messages           57,000   30 %
-   free              128,550   68 %
-   in all             61,450   32 %
-   compacted from    152,000   80 %
-   fits              190,000  100 %
+   messages           57,000   38 %
+   free               90,550   60 %
+   in all             61,450   40 %
+   compacted from    152,000  100 %
+   fits              190,000  125 %
    21 messages in epoch 3
    compacted 2 times; the last one can be taken back
    the last prompt as its provider counted it: 58,210 tokens

@@ -1511,6 +1511,10 @@ export interface components {
             v: 1;
         };
         Episode: {
+            about?: [
+                number,
+                number
+            ];
             epoch: number;
             fold?: {
                 text: string;
@@ -1535,6 +1539,14 @@ export interface components {
             summary: string;
             supersedes?: string[];
             tags: string[];
+            task?: {
+                goal: string;
+                /** @enum {string} */
+                goalFrom?: "beginning" | "summary";
+                openTasks: string[];
+                /** @enum {string} */
+                tasksFrom?: "summary";
+            };
             ts: number;
             turn_ids: string[];
         };
@@ -2060,6 +2072,7 @@ export interface components {
                 budget: number;
                 chunks: number;
                 compactions: number;
+                compactsAt?: number;
                 prefixCause: string | null;
                 prefixChanges: number;
                 prefixHash: string | null;

@@ -59,9 +59,10 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
             <p class="context-sum">
               <strong class="num">{count(index.total)}</strong>
               {index.budget > 0 && (
-                <span class="quiet">
+                <span class="quiet" title={`the model takes ${count(index.budget)}`}>
                   {' '}
-                  of {count(index.budget)} tokens, {Math.round((index.total / index.budget) * 100)} %
+                  of {count(index.compactsAt)} tokens, from which older turns become memory:{' '}
+                  {Math.round((index.total / index.compactsAt) * 100)} %
                 </span>
               )}
               <span class="faint small">

@@ -1,4 +1,7 @@
-/** What the next call takes, as one bar against the four lines: soft, hard, truncation, and all that fits. */
+/**
+ * What the next call takes, as one bar against the lines soft, hard and truncation. All that fits is drawn where it is not far beyond them:
+ * on the scale of a window of a million, what a prompt takes is a sliver.
+ */
 import type { JSX } from 'preact';
 import { turnNumber } from '../../../../src/records/identity.js';
 import type { Schema } from '../../api/request.js';
@@ -7,6 +10,8 @@ import { count } from '../../ui/words.js';
 
 type Chunk = Schema<'Chunk'>;
 
+/** Times the last line. */
+const FAR = 1.25;
 const BAR_TOP = 34;
 const BAR = 38;
 
@@ -34,6 +39,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   const [frame, width] = useWidth<HTMLDivElement>();
   const { chunks, index, thresholds } = view;
   const parts = toParts(chunks);
+  const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const lines = [
     ...(thresholds === null
       ? []
@@ -42,9 +48,10 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
           ['hard', thresholds.hard],
           ['truncation', thresholds.truncation],
         ] as const)),
-    ...(index.budget > 0 ? ([['window', index.budget]] as const) : []),
+    ...(index.budget > 0 && index.budget <= Math.max(total, thresholds?.truncation ?? index.budget) * FAR
+      ? ([['window', index.budget]] as const)
+      : []),
   ];
-  const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const most = Math.max(total, 1, ...lines.map(([, tokens]) => tokens)) * 1.02;
   const x = (tokens: number): number => (tokens / most) * width;
   const labels = placeLabels(
