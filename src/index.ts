@@ -98,6 +98,7 @@ export type { QueuedEvent } from './conversation/protocol/contract.js';
 export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from './conversation/protocol/stepping.js';
 // What the signatures above name.
 export type { Dispatch, DispatchOptions } from './client/stepping.js';
+export type { Scheduled, ScheduleOptions } from './client/schedules.js';
 export type { StepRequest } from './client/stepping.js';
 export type { AppContextRef, WorkflowAction } from './conversation/turn/model-step-effects.js';
 export type {
