@@ -9,7 +9,7 @@ import type { CompactInput, Compacted, UncompactInput } from '../../conversation
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { listSlots, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedTokens } from '../../conversation/context/citing.js';
-import { counted, cut, oneLine } from '../../records/text.js';
+import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
 import { boundedBundle, folded, timeSpan, toFolding, beginningIn } from '../../memory/compaction/snapshot.js';
@@ -312,7 +312,7 @@ function inPart({ inPart: turns, entries, kept }: CompactionWindow, before: read
     const where = before.some((entry) => entry.turn === turn) ? 'in the summaries above' : 'in the newest summary above';
     const about = cut(oneLine(shownText(question.text)), ABOUT_CHARACTERS);
     return [
-      `- After the message ${JSON.stringify(about)}: the first ${counted(answers, 'step')} of the work on it ${answers === 1 ? 'is' : 'are'} ${where}.`,
+      `- After the message ${JSON.stringify(about)}: the first ${answers === 1 ? 'step' : `${answers} steps`} of the work on it ${answers === 1 ? 'is' : 'are'} ${where}.`,
     ];
   });
   return lines.length === 0 ? [] : [['[SUMMARIZED IN PART]', ...lines].join('\n')];
