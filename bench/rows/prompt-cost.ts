@@ -57,10 +57,10 @@ export const promptCost: Row = {
       );
       const { share, requests } = shares();
       if (script.rounds === 1 && !script.isDisturbed) calm = share;
-      const toHold = script.isDisturbed ? `≤ ${MAX_MORE} more than undisturbed` : `≤ ${script.most}`;
+      const toHold = script.isDisturbed ? `≤ ${100 * MAX_MORE} % more than undisturbed` : `≤ ${100 * script.most} %`;
       rows.push({
         row: `prompt-cost: ${script.name}${script.isDisturbed ? ', with consolidations and a sibling’s /new' : ''}`,
-        ...{ product: share, unit: '× uncached', toHold },
+        ...{ product: 100 * share, unit: '% of uncached', toHold },
         holds: script.isDisturbed ? share - calm <= MAX_MORE : share <= script.most,
         notes: [`${requests} requests; MEMORY.md was written ${written} times, and the beginning of the prompt changed ${changes} times`],
       });
