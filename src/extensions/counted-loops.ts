@@ -1,5 +1,5 @@
 /**
- * Has the code of an application count its steps, so that a reducer can be stopped (workflows/reducer-limits.ts): nothing stops code that
+ * Has the code of an application count its steps, so that a reducer can be stopped (workflows/temporal-host.ts): nothing stops code that
  * loops in Temporal's sandbox but the end of its thread, which Node 20 does not survive. A step is a round of a loop or a call of a function.
  *
  * It is a loader: the bundler gives each of the application's files to it, after they are JavaScript.

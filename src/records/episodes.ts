@@ -35,7 +35,7 @@ export function pinnedAgain(before: Task | null, { goal, openTasks }: Pick<Task,
   return { goal: before.goal, openTasks, ...(before.goalFrom && { goalFrom: before.goalFrom }) };
 }
 
-/** A summary says what the session is for and what is open. What the agent has set stays; `beginning`: where nobody says it. */
+/** A summary says what the session is for and what is open. What the agent has set stays; `beginning`: where neither has a goal. */
 export function summarizedTask(
   before: Task | null,
   { goal = '', openTasks }: { readonly goal?: string | undefined; readonly openTasks?: readonly string[] | undefined },

@@ -10,8 +10,7 @@ import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/web
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
 import { keepMemory, type MemoryArgument } from './memory.js';
-import { withLimits } from './reducer-limits.js';
-import { temporalHost } from './temporal-host.js';
+import { temporalHost, withLimits } from './temporal-host.js';
 import { deliverWebhook } from './webhook.js';
 
 export type { ConversationArgument };

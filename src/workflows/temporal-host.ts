@@ -1,4 +1,10 @@
-/** Temporal as what runs a workflow. */
+/**
+ * Temporal as what runs a workflow, and what stops a reducer of the application that does not return.
+ *
+ * @rule workflows/reducer-stopped: A reducer that takes too many steps or too long fails the workflow task, in words, and nothing of that
+ *   task is in history. Its conversation waits, the others of the worker go on, and a worker with a reducer that returns goes on with it.
+ *   (test: test/temporal/looping-reducer.slow.test.ts)
+ */
 import {
   allHandlersFinished,
   CancellationScope,
@@ -19,6 +25,7 @@ import {
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import type { Host } from './host.js';
 import { measureByServer, type MeasureHistory } from './measured-history.js';
@@ -66,4 +73,56 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
 /** The time of the workflow task, which a replay sees again: the one place that asks for it. */
 function now(): number {
   return Date.now();
+}
+
+const MAX_STEPS = 10_000_000;
+const MAX_MS = 2_000;
+/** Of all reducers of one workflow task, which the worker cuts off after 10 s. */
+const MAX_TASK_MS = 7_000;
+/** Between two looks at the time. */
+const STEPS_AT_ONCE = 64;
+
+/** Found by the application's code under `Symbol.for('perdura.steps')`. */
+interface Steps {
+  left: number;
+  /** Called when none is left: gives more, or throws. */
+  spent(): void;
+}
+
+type Reduce = ReturnType<typeof createReducerRegistry>;
+
+/**
+ * A reducer's code counts its steps (extensions/counted-loops.ts), and asks here for more of them: so true time can be looked at, without
+ * anything of it coming into history.
+ */
+export function withLimits(reduce: Reduce): Reduce {
+  const steps: Steps = { left: Infinity, spent: () => undefined };
+  (globalThis as Record<symbol, unknown>)[Symbol.for('perdura.steps')] = steps;
+  // Each task is done with a longer history than the one before, also on replay.
+  let task = { length: -1, ms: 0 };
+  return (event, view) => {
+    const { unsafe, historyLength: length } = workflowInfo();
+    if (task.length !== length) task = { length, ms: 0 };
+    const begun = unsafe.now();
+    const maxMs = Math.min(MAX_MS, MAX_TASK_MS - task.ms);
+    let taken = 0;
+    let exceeded: string | undefined;
+    steps.left = STEPS_AT_ONCE;
+    steps.spent = () => {
+      taken += STEPS_AT_ONCE;
+      if (taken >= MAX_STEPS) exceeded ??= `${MAX_STEPS.toLocaleString('en-US')} loops and calls`;
+      else if (unsafe.now() - begun > maxMs) exceeded ??= `${maxMs} ms`;
+      // Also again and again: it may catch this.
+      if (exceeded !== undefined) throw new Error(exceeded);
+      steps.left = STEPS_AT_ONCE;
+    };
+    const reduced = reduce(event, view);
+    steps.left = Infinity;
+    task.ms += unsafe.now() - begun;
+    if (exceeded === undefined) return reduced;
+    throw new Error(
+      `the reducer of ${event.type} was stopped after ${exceeded}, at event ${event.id}: this conversation waits. ` +
+        'Correct the reducer and start the workers again: the event is reduced then, without anything of this in history',
+    );
+  };
 }

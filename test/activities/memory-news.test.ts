@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { memoryNews } from '../../src/activities/model-step/memory-news.js';
+import { memoryNews } from '../../src/activities/model-step/configure.js';
 import type { ChangeCause } from '../../src/records/memory/documents.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import type { ConversationKey } from '../../src/stores/store.js';

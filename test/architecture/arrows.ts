@@ -21,7 +21,7 @@ interface Row {
 const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
-const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reducer-limits', 'reserved-names', 'temporal-host'].map(
+const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host'].map(
   (name) => `workflows/${name}.ts`,
 );
 

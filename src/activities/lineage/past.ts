@@ -144,7 +144,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   const redact = redactor(tombstones, key.scope);
   const spoken = entriesInTurns(session).map(({ message }) => message);
   const task = taskIn(spoken);
-  const said = episodes.find(({ task: told }) => told?.goalFrom === 'summary' || told?.tasksFrom)?.task ?? {};
+  const summarized = episodes.find(({ task: told }) => told?.goalFrom === 'summary' || told?.tasksFrom)?.task ?? {};
   const redacted = episodes.map(({ fold, ...episode }) => ({
     ...episode,
     summary: redact(episode.summary),
@@ -152,7 +152,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   }));
   // Where all of the session is still there, it says itself what it is for.
   const pinned =
-    slotsIn(context).length === slotsIn(session).length ? null : redactTask(summarizedTask(task, said, beginningIn(spoken)), redact);
+    slotsIn(context).length === slotsIn(session).length ? null : redactTask(summarizedTask(task, summarized, beginningIn(spoken)), redact);
   const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
   const messages = entriesInTurns(context).map(({ message }) => message);
   const [first] = entriesInTurns(session);

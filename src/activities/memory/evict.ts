@@ -120,7 +120,7 @@ export async function trim(
   const unsummarized = parts.flatMap((part) => (summaryFor(part.requestId) === undefined ? toConversationEntries(part.entries) : []));
   const beginning = await findBeginning(store, key, session, [...older, ...entries]);
   const told = [...handovers.values()].reduce<Task | null>(
-    (before, said) => (said ? summarizedTask(before, said, beginning) : before),
+    (before, summary) => (summary ? summarizedTask(before, summary, beginning) : before),
     task,
   );
   const pinned = redactTask(summarizedTask(told, {}, beginning), redact);

@@ -95,7 +95,7 @@ const startSchema = strict({
   origin: optionalOrNull(originSchema),
   /** The first message, as of `send`. Of a Temporal Schedule its id is `<schedule>@<due>`: a due time is one message. */
   message: v.optional(v.custom<string | Message>(() => true)),
-  /** Not a conversation of its own: it hands `message` to this one, which runs, and ends. For Temporal Schedules, which only start workflows. */
+  /** Begins no conversation: hands `message` to this one, which runs, and ends. For Temporal Schedules, which only start workflows. */
   into: v.optional(like(CONVERSATION_PATTERN)),
 });
 

@@ -1,5 +1,5 @@
 /**
- * How long a conversation rests between its turns, by its own gaps: the prompt of a slow one is kept for an hour where the provider has such
+ * How long a conversation rests between its turns, by its gaps: the prompt of a slow one is kept for an hour where the provider has such
  * a cache, since it would be billed anew after five minutes.
  */
 import type { ConversationState } from '../state.js';

@@ -139,6 +139,7 @@ export function framedBase(text: string): string {
 // Episodes that are no longer shown one by one, as one text that grows slowly: each compaction folds in the one that leaves (seed 000, by
 // whom `[MEMORY:EPISODIC]` has three). The newest episode carries it, so that with a compaction its fold is undone too. Pure.
 
+/** An episode, and where it came from. */
 export type FoldedEpisode = EpisodicItem & EpisodeLinks;
 
 export interface Folding {

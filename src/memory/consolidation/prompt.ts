@@ -38,7 +38,7 @@ export interface ConsolidationRequest {
   readonly maxCharacters?: number;
   /** On the pieces that the prompt without them has. */
   readonly notes?: readonly string[];
-  /** The conversation goes on without these messages: what is handed over to it is asked for too, and this is what it is for so far. */
+  /** The conversation goes on without these messages: a handover to it is wanted too, and this is what it is for so far. */
   readonly handsOver?: boolean;
   readonly task?: Task | undefined;
 }
@@ -58,7 +58,7 @@ export const consolidationJsonSchema = {
   additionalProperties: false,
 } as const;
 
-/** The same where a handover is asked for. */
+/** The same where a handover is wanted. */
 export const handingOverJsonSchema = {
   ...consolidationJsonSchema,
   properties: {
@@ -101,7 +101,7 @@ const RULES = [
 const HANDOVER = [
   'A third key, "handover", is for the agent of this conversation: it goes on without these messages, and sees nothing else of them. It is an object:',
   '- "goal": what the user wants from this session by now, in one or two sentences; "" where that is nothing yet, as after a greeting.',
-  '- "summary": what was asked and done, in its order, and with which result; what was decided and why; which files were read or changed, and what matters in them; what failed and how. Names, numbers, paths, ids and quoted wording exactly. As long as it has to be, at most 4,000 characters.',
+  '- "summary": what was requested and done, in its order, and with which result; what was decided and why; which files were read or changed, and what matters in them; what failed and how. Names, numbers, paths, ids and quoted wording exactly. As long as it has to be, at most 4,000 characters.',
   '- "open_tasks": a list of all that is still to be done, one sentence each; [] where nothing is.',
 ].join('\n');
 
