@@ -28,6 +28,7 @@ import type { Effect } from '../../../src/conversation/effect.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
+import { claimTurns } from '../../../src/activities/memory/claims.js';
 import { consolidationId } from '../../../src/memory/documents/search-history.js';
 import { citeMessage, messageItemId, citeOld, frameNew } from '../../../src/memory/channel/citations.js';
 import { boundedBundle, beginningIn } from '../../../src/memory/compaction/snapshot.js';
@@ -314,6 +315,7 @@ function createWorld(settings: AgentSettings, window: number) {
         return openOrigin(dependencies(), effect.input);
       case 'ask-memory':
         news.push(effect.id);
+        await claimTurns(store, key, effect.id, there(listSlots(effect.input.request.slots)));
         return undefined;
       default:
         return undefined;

@@ -1,5 +1,5 @@
 /** As much of a store as the activities of context and lineage use, in lists: the same calls, and no disk. */
-import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '../../../src/records/slots.js';
+import { type Beginning, type Claim, type Cut, listSlots, toRanges, type SlotRange } from '../../../src/records/slots.js';
 import type { Entry } from '../../../src/records/message.js';
 import { byAge } from '../../../src/records/memory/items.js';
 import type { HistoryEntry } from '../../../src/records/memory/documents.js';
@@ -9,6 +9,7 @@ interface Life {
   readonly entries: Map<number, Entry>;
   readonly archived: Set<number>;
   readonly cuts: Cut[];
+  readonly claims: Claim[];
   episodes: EpisodeRecord[];
   beginning?: Beginning;
 }
@@ -31,7 +32,7 @@ export function createSmallStore(): SmallStore {
 
   const lifeOf = ({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>): Life => {
     const name = `${conversation}/${life}`;
-    const known = lives.get(name) ?? { entries: new Map(), archived: new Set(), cuts: [], episodes: [] };
+    const known = lives.get(name) ?? { entries: new Map(), archived: new Set(), cuts: [], claims: [], episodes: [] };
     lives.set(name, known);
     return known;
   };
@@ -102,6 +103,11 @@ export function createSmallStore(): SmallStore {
       beginning: async (key: ConversationKey) => lifeOf(key).beginning,
       cut: async (key: ConversationKey, cut: Cut) => void lifeOf(key).cuts.push(cut),
       cuts: async (key: ConversationKey) => lifeOf(key).cuts,
+      claim: async (key: ConversationKey, claim: Claim) => {
+        const { claims } = lifeOf(key);
+        if (!claims.some(({ id }) => id === claim.id)) claims.push(claim);
+      },
+      claims: async (key: ConversationKey) => lifeOf(key).claims,
       deleted: () => Promise.resolve([]),
     },
   };
