@@ -334,7 +334,9 @@ test('an agent says how many turns, summaries and facts its prompts have', async
   expect(after.filter((text) => text.includes('The harbour'))).toHaveLength(1);
   await world.client.reset(id);
   await talk(id, 1, 8);
-  expect(said(stage.requests(id).at(-1))[0]).toMatch(/^\[This is not from the person: .*\]\n\n\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/);
+  expect(said(stage.requests(id).at(-1))[0]).toMatch(
+    /^\[This is not from the person: .*\]\n\n\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/,
+  );
 });
 
 test('what is summarized by rules again stands beside what was', async () => {
@@ -480,7 +482,10 @@ test('a summarizer that is known to hold its answer to a schema is given that of
   expect(summaries[0]).toMatchObject({
     model: 'claude-haiku-4-5',
     output_config: {
-      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks'], additionalProperties: false } },
+      format: {
+        type: 'json_schema',
+        schema: { required: ['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks'], additionalProperties: false },
+      },
     },
   });
   expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));

@@ -312,7 +312,8 @@ function emptyResult(state: ConversationState, stepId: string): StepResult {
     eventProcessed: false,
     compactionPerformed: false,
     truncationPerformed: false,
-    hasPendingOperations: state.queue.length > 0 || truncationDue(state) || compactionCause(state) !== undefined || plannedUpkeep(state) !== undefined,
+    hasPendingOperations:
+      state.queue.length > 0 || truncationDue(state) || compactionCause(state) !== undefined || plannedUpkeep(state) !== undefined,
     queuedEventCount: queuedCount(state.queue),
     next: next?.words ?? null,
   };
