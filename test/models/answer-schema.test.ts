@@ -108,7 +108,7 @@ describe('a strict schema', () => {
   test('is what a summary has', () => {
     const summary = toStrictSchema(summaryJsonSchema(), ALL);
     expect(summary && strictSchemaProblem(summary, { allRequired: true, bounds: false })).toBeUndefined();
-    expect(Object.keys((summary?.properties ?? {}) as object)).toEqual(['episodic', 'semantic', 'retired', 'fold']);
+    expect(Object.keys((summary?.properties ?? {}) as object)).toEqual(['episodic', 'semantic', 'retired', 'fold', 'goal', 'openTasks']);
   });
 });
 

@@ -20,6 +20,9 @@ afterEach(async () => {
   opened = [];
 });
 
+/** Called by `hang`. */
+let hasBegun = (): void => undefined;
+
 const tools = [
   defineTool({
     name: 'check',
@@ -34,7 +37,11 @@ const tools = [
     name: 'hang',
     description: 'Ends when it is stopped.',
     input: z.object({}),
-    run: (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped'), { once: true })),
+    run: (_, { signal }) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve('stopped'), { once: true });
+        hasBegun();
+      }),
   }),
 ];
 
@@ -232,8 +239,9 @@ test('with a long paste that a compaction has cited', async () => {
 
 test('after an interrupt', async () => {
   const { chat, last } = await open();
+  const begun = new Promise<void>((resolve) => (hasBegun = resolve));
   void chat.enqueue('hang');
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await begun;
   await chat.interrupt('enough');
   await chat.send('What happened?');
   expectGolden('after-interrupt', last());

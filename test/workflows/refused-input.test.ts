@@ -138,7 +138,7 @@ describe('a text that the provider refuses', () => {
 
 test('a refusal without a reason, of a prompt longer than any before: it is tried once with a shorter one, and the size is learnt', async () => {
   const id = world.id();
-  const MOST = 9_000;
+  const MOST = 10_500;
   refusal = (request) => (sent(request).length > MOST ? httpError(400, { message: 'bad request' }) : undefined);
   await world.client.send(id, say(id, 'hi'), { start: {} });
   const turns: unknown[] = [];

@@ -326,7 +326,7 @@ test('an interrupt while the model speaks after tools that rode keeps their resu
   const sent = world.client.send(id, say(id, 'go'));
   await heardFrom(world, id, whole);
   await world.client.interrupt(id);
-  expect(await sent).toMatchObject({ stopReason: 'interrupted', text: whole });
+  expect(await sent).toMatchObject({ stopReason: 'interrupted', text: expect.stringContaining(whole) });
   await world.client.send(id, say(id, 'go on'));
   const told = JSON.stringify(stage.requests(id)[2]?.messages);
   for (const words of ['heard a', 'heard b', whole]) expect(told).toContain(words);
