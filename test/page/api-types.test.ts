@@ -1,6 +1,6 @@
 /** The page's types of the native API are what the gateway describes today. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,13 +19,16 @@ test('the types of the native API are as the gateway says, and compile', async (
     const app = createGateway({ client: unreachedClient().client, authenticate: oneToken(TOKEN) });
     const headers = { host: 'localhost', authorization: `Bearer ${TOKEN}` };
     const document = await (await app.request('http://localhost/openapi.json', { headers })).text();
-    const made = join(dir, 'schema.ts');
+    const [described, made] = [join(dir, 'openapi.json'), join(dir, 'schema.ts')];
+    // An argument may have 128 KiB.
+    await writeFile(described, document);
     const scripts = pathToFileURL(join(root, 'scripts', 'api-types.mjs')).href;
     const args = [
       '--input-type=module',
       '-e',
-      `const { writeTypes } = await import('${scripts}'); await writeTypes(JSON.parse(process.argv[1]), process.argv[2]);`,
-      document,
+      `const { writeTypes } = await import('${scripts}'); const { readFileSync } = await import('node:fs');` +
+        'await writeTypes(JSON.parse(readFileSync(process.argv[1], "utf8")), process.argv[2]);',
+      described,
       made,
     ];
     await promisify(execFile)(process.execPath, args, { cwd: root, maxBuffer: 32 * 1024 * 1024 });

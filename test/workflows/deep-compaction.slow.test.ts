@@ -91,7 +91,7 @@ test.each(['measure', 'weigh'])(
       if (n > 0) expect(resultTexts(request).at(-1)).toContain(`Measurement ${n - 1}:`);
     });
     const last = said(requests.at(-1));
-    expect(last).toContain(`1) Summary ${summaries.length}: the tide was measured`);
+    expect(last).toContain(`${Math.min(3, summaries.length)}) Summary ${summaries.length}: the tide was measured`);
     expect(last).toContain('[SUMMARIZED IN PART]');
     const status = await world.client.status(id);
     expect(status.context.compactions).toBe(summaries.length);
