@@ -48,7 +48,7 @@ export const SCHEDULE: readonly CommandRow[] = [
     help: `Each new conversation is named after the schedule and the time at which it was due, as SCHEDULE-2026-11-30T09:00:00Z, and runs until it is
 closed. The id of the message is SCHEDULE@2026-11-30T09:00:00Z: a due time is one message, however often Temporal starts it.`,
     async run(frame, id: string, given: string, options: AddOptions): Promise<Answer> {
-      const { cron, every, timeZone, overlap, catchUp, into, ...start } = options;
+      const { cron, every, timeZone, overlap, catchUp, into, agent, scope, model } = options;
       const message = await readText(frame.surroundings, given);
       const session = await frame.open({ needsWorker: true });
       const target = into === undefined ? {} : { into: await findConversation(session, into) };
@@ -58,7 +58,13 @@ closed. The id of the message is SCHEDULE@2026-11-30T09:00:00Z: a due time is on
         ...(timeZone !== undefined && { timeZone }),
         ...(overlap !== undefined && { overlap: OVERLAPS[overlap] }),
         ...(catchUp !== undefined && { catchUpMs: catchUp }),
-        start: { ...start, ...target, message },
+        start: {
+          ...(agent !== undefined && { agent }),
+          ...(scope !== undefined && { scope }),
+          ...(model !== undefined && { model }),
+          ...target,
+          message,
+        },
       });
       return { data: { id }, say: `schedule ${id} is made`, temporal: ['schedule', 'describe', '-s', id] };
     },
