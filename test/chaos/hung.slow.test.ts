@@ -21,7 +21,8 @@ const { defineTool } = require(join(process.env.PERDURA_TEST_PRODUCT, 'dist', 'i
 const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
 const HARM = {
   spin: () => { for (;;); },
-  regex: () => /^(a+)+$/.test('a'.repeat(64) + 'b'),
+  // Without the look ahead V8 would find in linear time that it does not fit (worker.ts).
+  regex: () => /^(?=a)(a+)+$/.test('a'.repeat(64) + 'b'),
   wait: () => execFileSync('sleep', ['600']),
   exit: () => process.exit(0),
   throw: () => new Promise(() => setTimeout(() => { throw new Error('out of reach'); }, 10)),

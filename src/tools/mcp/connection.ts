@@ -1,5 +1,6 @@
 /** One life of a connection to a server: opened, used, closed. Answers are checked loosely: what one tool gets wrong concerns that tool. */
 import { resolve } from 'node:path';
+import type { JsonObject } from '../../records/message.js';
 import type { McpServer, Variables } from './server-config.js';
 import {
   createJsonDepthLimit,
@@ -12,12 +13,42 @@ import {
   type Sdk,
   type Transport,
 } from './stdio-transport.js';
-import { createRequests, type Requests } from './requests.js';
+import { createRequests } from './requests.js';
 import { createLooseTransport, type LooseTransport, FIRST_MODERN } from './revision.js';
 import { errorFields } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 import type { SignInSession } from './sign-in/session.js';
+
+// Here, since the types of a package reach them: what they need of MCP's library would be needed too.
+
+export interface Requests {
+  readonly hasTools: boolean;
+  readonly hasResources: boolean;
+  readonly hasPrompts: boolean;
+  list(what: Listed): Promise<ListedItems>;
+  /** One request; rejects with the server's error, when the signal aborts, or after `quietMs` without an answer or a word of progress. */
+  ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
+  /** Whether it still answers. */
+  isAlive(): Promise<boolean>;
+}
+
+export interface Asking {
+  readonly signal: AbortSignal;
+  /** Absent: the signal alone ends it. */
+  readonly quietMs?: number;
+}
+
+/** All pages of a list, at most `MAX_LISTED` items. */
+export interface ListedItems {
+  readonly items: readonly unknown[];
+  /** There were more. */
+  readonly isCut: boolean;
+  /** For how many milliseconds the server says that it stays so. */
+  readonly freshMs?: number;
+}
+
+export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 
 export interface Connection extends Requests {
   /** Whether arguments that a tool's schema marks are sent in headers too. */

@@ -9,7 +9,7 @@
  */
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection } from './connection.js';
-import type { Asking, Listed, ListedItems } from './requests.js';
+import type { Asking, Listed, ListedItems } from './connection.js';
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';

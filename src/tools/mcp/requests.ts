@@ -1,38 +1,11 @@
 /** Requests to a server over one connection: its lists, single ones, and whether it still answers. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
+import type { Listed, Requests } from './connection.js';
 import { wholeAnswer } from './revision.js';
 import type { Client, Tool } from './stdio-transport.js';
 import { errorFields } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
-
-export interface Requests {
-  readonly hasTools: boolean;
-  readonly hasResources: boolean;
-  readonly hasPrompts: boolean;
-  list(what: Listed): Promise<ListedItems>;
-  /** One request; rejects with the server's error, when the signal aborts, or after `quietMs` without an answer or a word of progress. */
-  ask(method: string, params: JsonObject, how: Asking): Promise<Record<string, unknown>>;
-  /** Whether it still answers. */
-  isAlive(): Promise<boolean>;
-}
-
-export interface Asking {
-  readonly signal: AbortSignal;
-  /** Absent: the signal alone ends it. */
-  readonly quietMs?: number;
-}
-
-/** All pages of a list, at most `MAX_LISTED` items. */
-export interface ListedItems {
-  readonly items: readonly unknown[];
-  /** There were more. */
-  readonly isCut: boolean;
-  /** For how many milliseconds the server says that it stays so. */
-  readonly freshMs?: number;
-}
-
-export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 
 const METHODS: Readonly<Record<Listed, string>> = {
   tools: 'tools/list',

@@ -4,7 +4,7 @@ import { defineTool } from '../define-tool.js';
 import { boundText } from '../result-text.js';
 import type { JsonValue } from '../../records/message.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
-import type { Listed } from './requests.js';
+import type { Listed } from './connection.js';
 import type { ServerLink } from './link.js';
 import { promptResult, resourceResult, failed, leavingFor } from './run-server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
