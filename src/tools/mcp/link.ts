@@ -8,8 +8,8 @@
  * - When the server reports a changed list, the link notes it and reads the list on the next request: a storm of reports costs nothing.
  */
 import type { JsonObject } from '../../records/message.js';
-import { connect, ConnectionFault, type Connection } from './connection.js';
-import type { Asking, Listed, ListedItems } from './connection.js';
+import { connect } from './connect.js';
+import { ConnectionFault, type Asking, type Connection, type Listed, type ListedItems } from './connection.js';
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
