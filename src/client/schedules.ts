@@ -28,7 +28,7 @@ export interface ScheduleOptions {
   readonly start: StartOptions;
 }
 
-/** A schedule as it stands. */
+/** A schedule, as Temporal has it now. */
 export interface Scheduled {
   readonly id: string;
   readonly isPaused: boolean;
@@ -40,7 +40,7 @@ export interface Scheduled {
   readonly lastAt: Date | null;
 }
 
-/** Schedules of this task queue's conversations. */
+/** The namespace's schedules that start conversations; others are not touched. */
 export interface SchedulesClient {
   /** Makes a schedule; conversations that it starts are named `ID-<due>`. Throws `ClientError` `invalid` where there is one of that id. */
   addSchedule(id: string, options: ScheduleOptions): Promise<void>;
@@ -65,11 +65,15 @@ interface SchedulesAccess {
 
 export function createSchedules({ client, startOptions }: SchedulesAccess): SchedulesClient {
   const change = async (id: string, attempt: string, act: (handle: ScheduleHandle) => Promise<unknown>): Promise<void> => {
+    const missing = (options?: ErrorOptions): ClientError =>
+      new ClientError('not-found', `${attempt}: there is no such schedule; \`perdura schedule list\` shows all`, options);
     try {
-      await act(client.schedule.getHandle(id));
+      const handle = client.schedule.getHandle(id);
+      const { action } = await handle.describe();
+      if (action.workflowType !== WORKFLOW_TYPE) throw missing();
+      await act(handle);
     } catch (error) {
-      if (!(error instanceof ScheduleNotFoundError)) throw toClientError(error, attempt);
-      throw new ClientError('not-found', `${attempt}: there is no such schedule; \`perdura schedule list\` shows all`, { cause: error });
+      throw error instanceof ScheduleNotFoundError ? missing({ cause: error }) : toClientError(error, attempt);
     }
   };
   return {

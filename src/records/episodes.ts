@@ -66,11 +66,11 @@ export interface Episode {
   readonly salience: number;
 }
 
-/** How an episode stands to earlier ones of its session; beyond the seed's fields. */
+/** How an episode relates to earlier ones of its session; beyond the seed's fields. */
 export interface EpisodeLinks {
-  /** It stands in their place: they were made by rules, and a model has read their turns since. */
+  /** It replaces these: they were made by rules, and a model has read their turns since. */
   readonly supersedes?: readonly string[];
-  /** What stands in prompts for episodes that are no longer shown one by one. */
+  /** What prompts have in place of episodes that are no longer shown one by one. */
   readonly fold?: EpisodeFold;
   /** What the session was for when it was made, and what was open. */
   readonly task?: Task;

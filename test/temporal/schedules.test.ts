@@ -109,3 +109,13 @@ test('schedules are listed, paused and deleted; one without a time or a message 
   await world.client.deleteSchedule(id);
   await expect(world.client.pauseSchedule(id)).rejects.toThrow('there is no such schedule');
 });
+
+test('a schedule of another program is neither paused nor deleted', async () => {
+  const scheduleId = world.id();
+  const action = { type: 'startWorkflow', workflowType: 'backup', taskQueue: 'another', args: [] } as const;
+  const handle = await world.temporal.schedule.create({ scheduleId, spec: { intervals: [{ every: '1h' }] }, action });
+  await expect(world.client.deleteSchedule(scheduleId)).rejects.toThrow('there is no such schedule');
+  await expect(world.client.pauseSchedule(scheduleId)).rejects.toThrow('there is no such schedule');
+  expect((await handle.describe()).state.paused).toBe(false);
+  await handle.delete();
+});

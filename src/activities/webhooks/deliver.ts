@@ -7,6 +7,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import type { DeliverInput, DueEvent, WebhookDelivery, WebhookOutcome } from '../../conversation/outbox/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
+import { splitChildId } from '../../conversation/protocol/limits.js';
 import { readArguments, readText } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
 import { scopeParts, readTenant } from '../../records/identity.js';
@@ -97,7 +98,7 @@ async function answerAt(dependencies: ConversationDependencies, slot: number | n
 async function shownId({ readPublicId, identity }: ConversationDependencies, id: string): Promise<string> {
   if (readTenant(identity.scope) === undefined) return id;
   if (!readPublicId) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
-  const [root = '', ...below] = id.split(/:(?=turn_)/);
+  const [root, ...below] = splitChildId(id);
   return [await readPublicId(root), ...below].join(':');
 }
 

@@ -10,7 +10,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
 import { CONVERSATION_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Config } from '../../config.js';
-import { CHILD_PATTERN, isTenant, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
+import { CHILD_PATTERN, isTenant, splitChildId, TENANT_PATTERN } from '../../conversation/protocol/limits.js';
 import { keptToken } from '../../gateway/access/entrance.js';
 import { deriveKey } from '../../platform/seal.js';
 
@@ -62,7 +62,7 @@ async function find(client: PerduraClient, beginning: string): Promise<string> {
   // Where visibility cannot search for a beginning, there is none.
   const listed = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 100 }).catch(() => []);
   // A conversation and its sub-agents begin with the same: meant is the conversation, as long as no colon is typed.
-  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:turn_.*$/, '')))];
+  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => splitChildId(id)[0]))];
   const [first, second] = found;
   if (first !== undefined && second === undefined) return first;
   if (first === undefined) {

@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto';
 import { ClientError } from '../errors.js';
 import type { Description } from '../describe.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
+import { CHILD_PATTERN, splitChildId } from '../../conversation/protocol/limits.js';
 
 // A tenant's ids. A name is looked up under a keyed hash of the tenant and that name, so two tenants may use one id, and no tenant can
 // name a conversation of another: also not by the id that Temporal knows.
@@ -37,7 +37,7 @@ export function createTenantIds(tenant: string, key: string): TenantIds {
     prefix,
     toWorkflowId(publicId) {
       if (!ID_PATTERN.test(publicId) && !CHILD_PATTERN.test(publicId)) throw noId(publicId);
-      const [root = '', ...below] = publicId.split(/:(?=turn_)/);
+      const [root, ...below] = splitChildId(publicId);
       return [`${prefix}${hashFamily(root)}${hash('id', root, 32)}`, ...below].join(':');
     },
     toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${hashFamily(publicPrefix)}` : undefined),
@@ -84,7 +84,7 @@ const KNOWN_FOR_MS = 30_000;
 
 /** Sub-agents are known by their parent's. */
 export function baseId(id: string): string {
-  return id.split(':turn_')[0] ?? id;
+  return splitChildId(id)[0];
 }
 
 export function createKnownConversations(describe: (id: string) => Promise<Owner>, now: () => number = Date.now): KnownConversations {

@@ -58,11 +58,17 @@ export const LIMITS = {
 /** Conversations, agents and scopes alike. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** Of a conversation: where a Temporal Schedule starts it, the time at which it was due stands behind, as Temporal writes it. */
+/** Of a conversation: where a Temporal Schedule starts it, the time at which it was due is at the end, as Temporal writes it. */
 export const CONVERSATION_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?:-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?$/;
 
 /** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
 export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?:-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
+
+/** The conversation, and below it the turn and the call of each sub-agent down to this one. */
+export function splitChildId(id: string): readonly [conversation: string, ...below: string[]] {
+  const [conversation = '', ...below] = id.split(/:(?=turn_)/);
+  return [conversation, ...below];
+}
 
 /** Of a run's id, as Temporal or another server makes them. */
 export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;

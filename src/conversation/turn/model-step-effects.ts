@@ -202,7 +202,7 @@ export interface ModelAnswer {
   readonly plans?: readonly ToolPlan[];
   /** Hash of the prompt's fixed beginning: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
-  /** Where that beginning stands in the store. Absent: as it was before. */
+  /** References to that beginning in the store. Absent: as before. */
   readonly head?: PromptHead;
   /** Why the answer does not fit its schema. Absent: it fits, or there is no schema. */
   readonly schemaViolation?: string;
