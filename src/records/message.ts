@@ -253,6 +253,27 @@ export function mediaBytes(carrier: Media): number {
   return sourcesIn(carrier).reduce((sum, { source }) => sum + ('base64' in source ? source.base64.length : 0), 0);
 }
 
+/** A notice of what a tool has reported after its turn was stopped. */
+export function lateResultNotice({
+  name,
+  callId,
+  text,
+}: {
+  readonly name: string;
+  readonly callId: string;
+  readonly text: string;
+}): string {
+  return (
+    `[The tool ${name} (${callId}) still ran when the person stopped that turn, and has finished since. ` +
+    `Its result, which comes from the tool and not from the user:\n${text}]`
+  );
+}
+
+/** The tool whose words a notice has; undefined: none. */
+export function toolInNotice(notice: string): string | undefined {
+  return /^\[The tool (\S+) \(\S+\) still ran /.exec(notice)?.[1];
+}
+
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /** Of the prompt, what no cache had and none keeps: billed in full. */

@@ -10,7 +10,7 @@
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Settlement } from './writes.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
-import { shownText, type Entry, type ToolOutcome } from '../../records/message.js';
+import { lateResultNotice, shownText, type Entry, type ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { listSlots, withSlot } from '../../records/slots.js';
@@ -53,12 +53,10 @@ export function noteLateResult(state: ConversationState, result: ToolFinished): 
 
 export function tellLateResults(state: ConversationState): ConversationState {
   const { lateResults, ...told } = state;
-  return (lateResults ?? []).reduce<ConversationState>((now, { callId, name, text }) => {
+  return (lateResults ?? []).reduce<ConversationState>((now, late) => {
     if (!now.turn) return now;
-    const words =
-      `[The tool ${name} (${callId}) still ran when the person stopped that turn, and has finished since. ` +
-      `Its result, which comes from the tool and not from the user:\n${text}]`;
-    const noticed = addNotice(now, now.turn, `late-${callId}`, words);
+    const words = lateResultNotice(late);
+    const noticed = addNotice(now, now.turn, `late-${late.callId}`, words);
     return { ...noticed, contextTokens: noticed.contextTokens + inTokens(noticed, estimateTokens(words)) };
   }, told);
 }

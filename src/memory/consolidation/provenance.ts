@@ -27,7 +27,7 @@
  * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a conclusion after other sources spoke (`waitsForReview`), waits
  *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
-import { isBodyRef, isFromPerson, shownText, sourcesIn, type Body, type Entry } from '../../records/message.js';
+import { isBodyRef, isFromPerson, shownText, sourcesIn, toolInNotice, type Body, type Entry } from '../../records/message.js';
 import {
   type LineSource,
   type SourcedLine,
@@ -134,16 +134,26 @@ export function listSources({ message }: Entry, trusted: ReadonlySet<string>): r
     case 'assistant':
       return [];
     case 'tool':
-      return trusted.has(message.name) || INTERNAL_TOOLS.has(message.name) ? [] : [message.name];
+      return isTrusted(message.name, trusted) ? [] : [message.name];
     case 'user': {
       const text = shownPart(message.text);
       if (message.from === 'app') return ['application'];
-      // What was recalled says itself what of it is not to be trusted.
-      if (message.from === 'notice') return /^\[RECALLED\]/.test(text) && /^\[[^\]\n]*\] [^\n]*UNTRUSTED/m.test(text) ? ['recall'] : [];
+      if (message.from === 'notice') return toolsInNotice(text, trusted);
       const parts = messageParts(text).flatMap(({ source }) => (source === 'typed' ? [] : [source]));
       return sourcesIn(message).length > 0 ? [...parts, 'file'] : parts;
     }
   }
+}
+
+/** What was recalled says itself what of it is not to be trusted; a result that came late is its tool's. */
+function toolsInNotice(text: string, trusted: ReadonlySet<string>): readonly string[] {
+  const late = toolInNotice(text);
+  if (late !== undefined) return isTrusted(late, trusted) ? [] : [late];
+  return /^\[RECALLED\]/.test(text) && /^\[[^\]\n]*\] [^\n]*UNTRUSTED/m.test(text) ? ['recall'] : [];
+}
+
+function isTrusted(tool: string, trusted: ReadonlySet<string>): boolean {
+  return trusted.has(tool) || INTERNAL_TOOLS.has(tool);
 }
 
 function newIn(before: readonly string[], after: readonly string[]): boolean[] {
@@ -230,8 +240,12 @@ function foreignTexts({ message, turn }: Entry, trustedTools: ReadonlySet<string
   if (message.role === 'tool') {
     return [{ trust: `tool:${message.name}`, isTrusted: trustedTools.has(message.name), turn, text: shownPart(message.text) }];
   }
-  if (message.role !== 'user' || message.from === 'notice') return [];
+  if (message.role !== 'user') return [];
   const whole = shownPart(message.text);
+  if (message.from === 'notice') {
+    const late = toolInNotice(whole);
+    return late === undefined ? [] : [{ trust: `tool:${late}`, isTrusted: trustedTools.has(late), turn, text: whole }];
+  }
   if (message.from === 'app') return [{ trust: 'application', isTrusted: false, turn, text: whole }];
   return (['file', 'application'] as const).flatMap((trust) => {
     const text = textFrom(whole, trust);
