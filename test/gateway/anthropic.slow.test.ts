@@ -3,8 +3,8 @@ import Anthropic from '@anthropic-ai/sdk';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import { text } from '../support/provider-apis/reply.js';
-import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -46,10 +46,7 @@ const user = (content: string): Anthropic.MessageParam => ({ role: 'user', conte
 const streamed = (messages: Anthropic.MessageParam[], more: Partial<Anthropic.MessageCreateParams> = {}): Promise<Anthropic.Message> =>
   client.messages.stream({ ...base, ...more, messages, stream: true }).finalMessage();
 const textOf = ({ content }: Anthropic.Message): string => content.map((block) => (block.type === 'text' ? block.text : '')).join('');
-const conversations = async (): Promise<number> =>
-  (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
-/** Temporal lists what has begun a moment later. */
-const counted = (wanted: number): Promise<number> => waitFor(conversations, (count) => count >= wanted);
+const conversations = async (): Promise<number> => (await listedIds(world.client)).length;
 
 test('a turn has the same text streamed and not, also with words before its tools', async () => {
   const whole = await client.messages.create({ ...base, messages: [user('look at one')] });
@@ -71,10 +68,10 @@ test('a request with the whole history goes on with its conversation', async () 
   const history = [user('one'), { role: 'assistant' as const, content: one.content }];
   const two = await streamed([...history, user('two')], { system });
   expect(textOf(two)).toBe(echo('two'));
-  expect(await counted(before + 1)).toBe(before + 1);
+  expect(await conversations()).toBe(before + 1);
   // Other instructions are another conversation.
   await streamed([...history, user('three')], { system: 'Be long.' });
-  expect(await counted(before + 2)).toBe(before + 2);
+  expect(await conversations()).toBe(before + 2);
 });
 
 test('the same Idempotency-Key is one turn', async () => {

@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway } from '../../src/gateway/index.js';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import { callTools, text } from '../support/provider-apis/reply.js';
 import { sceneTest } from '../support/scene.js';
 
@@ -51,7 +52,7 @@ sceneTest(
     const more = await second.chat.completions.create({ model: 'default', messages, tools });
     expect([once, more].map(({ choices }) => choices[0]?.message.content)).toEqual([streamed, streamed]);
     expect(answers).toBe(asks);
-    const own = await scene.client.list({ query: `TaskQueue = '${scene.client.taskQueue}'` });
-    expect(own.filter(({ id }) => id.startsWith('api-'))).toHaveLength(1);
+    const own = await listedIds(scene.client);
+    expect(own.filter((id) => id.startsWith('api-'))).toHaveLength(1);
   },
 );

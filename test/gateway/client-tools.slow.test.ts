@@ -7,6 +7,7 @@ import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { latestResults, resultText, roundsSoFar, saidIn } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { waitFor } from '../support/wait-for.js';
@@ -70,10 +71,7 @@ const responseTool = { type: 'function' as const, name: 'get_weather', descripti
 const anthropicTool = { name: 'get_weather', description: 'Weather.', input_schema: SCHEMA };
 const openai = (at = 0, apiKey = TOKEN): OpenAI => new OpenAI({ apiKey, baseURL: `${gateways[at]?.url}/v1`, maxRetries: 0 });
 const anthropic = (at = 0): Anthropic => new Anthropic({ apiKey: TOKEN, baseURL: gateways[at]?.url ?? '', maxRetries: 0 });
-const conversations = async (): Promise<number> =>
-  (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
-/** Temporal lists what has begun a moment later. */
-const counted = (wanted: number): Promise<number> => waitFor(conversations, (count) => count >= wanted);
+const conversations = async (): Promise<number> => (await listedIds(world.client)).length;
 const weatherIn = (given: string): string => `rain in ${(JSON.parse(given) as { city: string }).city}`;
 
 type ChatMessage = OpenAI.ChatCompletionMessageParam;
@@ -112,17 +110,17 @@ describe('chat completions', () => {
     const said = `So: rain in Oslo, rain in Bergen (${first[0]?.content as string})`;
     expect(two.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: said } });
     expect(two.choices[0]?.message).not.toHaveProperty('tool_calls');
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
     // The same once more is the same answer, and no model is asked.
     const asked = requests.length;
     expect((await ask(second)).choices[0]?.message.content).toBe(said);
     expect((await ask(first, 1)).choices[0]?.finish_reason).toBe('tool_calls');
     expect(requests.length - asked).toBe(1);
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
     // The next turn is of the same conversation: its history has the calls.
     const three = await ask([...second, { role: 'assistant', content: said }, { role: 'user', content: 'and now?' }]);
     expect(three.choices[0]?.message.content).toBe('So:  (and now?)');
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
   });
 
   test('usage is that of the part, not of the whole turn', async () => {
@@ -163,7 +161,7 @@ describe('chat completions', () => {
     const stream = openai(1).chat.completions.runTools({ model, messages: messages('streaming'), tools, stream: true } as never);
     expect(await stream.finalContent()).toMatch(/^So: rain in Rome, rain in Bergen/);
     expect(runs).toEqual(['Oslo', 'Rome', 'Bergen', 'Oslo', 'Rome', 'Bergen']);
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
   });
 
   test('arguments that do not fit never reach the client', async () => {
@@ -187,7 +185,7 @@ describe('chat completions', () => {
       { role: 'tool', tool_call_id: 'call_abc', content: 'result' },
     ];
     await chat(foreign);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
     expect(saidIn(requests.at(-1) as ApiRequest).at(-1)).toMatch(
       /Supplied by the client[^]*"calls":\[\{"name":"f","arguments":\{"a":1\},"answer":"result"\}\][^]*have answered/,
     );
@@ -197,7 +195,7 @@ describe('chat completions', () => {
     const two = await chat(second);
     expect(two.choices[0]?.message.content).toMatch(/quickly\)$/);
     await chat([...second, { role: 'assistant', content: two.choices[0]?.message.content ?? '' }, { role: 'user', content: 'next' }]);
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
   });
 
   test('another token, another user value or a changed history does not reach the turn that waits', async () => {
@@ -209,7 +207,7 @@ describe('chat completions', () => {
     await openai(0, OTHER).chat.completions.create({ model, messages: second, tools: [chatTool] });
     await chat(second, 0, { user: 'bob' });
     await chat([{ role: 'user', content: 'mine! weather:Oslo, please' }, ...second.slice(1)]);
-    expect(await counted(before + 3)).toBe(before + 3);
+    expect(await conversations()).toBe(before + 3);
     expect(await world.client.approvals(id)).toHaveLength(1);
     // Those who have it go on.
     expect((await chat(second)).choices[0]?.message.content).toMatch(/^So: rain in Oslo/);
@@ -228,7 +226,7 @@ describe('chat completions', () => {
     await world.client.turn(id, 'turn_0001');
     const before = await conversations();
     await chat([...first, ...all]);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
   });
 
   test('a named conversation', async () => {
@@ -372,7 +370,7 @@ describe('responses', () => {
     input.push(...(one.output as OpenAI.Responses.ResponseInputItem[]), ...outputs(one));
     const two = await openai(1).responses.create({ ...base, input });
     expect(two.output_text).toMatch(/^So: rain in Oslo/);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
   });
 
   test('with a tool_choice by name', async () => {
@@ -446,7 +444,7 @@ describe('messages', () => {
     expect(two.content[0]).toMatchObject({ text: expect.stringMatching(/^So: !rain in Oslo, !rain in Rome/) as string });
     expect((await ask(second)).content).toEqual(two.content);
     await ask([...second, { role: 'assistant', content: two.content }, { role: 'user', content: 'next' }]);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
   });
 
   test.each<[string, Anthropic.ToolChoice]>([
@@ -476,7 +474,7 @@ describe('messages', () => {
     });
     expect(final.content[0]).toMatchObject({ text: expect.stringMatching(/^So: rain in Rome/) as string });
     expect(runs).toEqual(['Oslo', 'Rome']);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
   });
 
   test.each<[string, object]>([

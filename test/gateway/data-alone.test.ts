@@ -5,6 +5,7 @@ import { createGateway } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
+import { begunSince, listedIds } from '../support/listed-ids.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { fetchInto } from '../support/into-app.js';
@@ -53,10 +54,10 @@ describe.each(['look', 'mend', 'wrong'] as const)('%s', (what) => {
     expect(whole.choices[0]?.message).toMatchObject({ content: JSON_TEXT, parsed: DATA });
     const streamed = openai.chat.completions.stream({ model, messages: [user(`${what} two`)], response_format });
     expect((await streamed.finalChatCompletion()).choices[0]?.message).toMatchObject({ content: JSON_TEXT });
-    const before = (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
+    const before = await listedIds(world.client);
     const messages = [first, { role: 'assistant' as const, content: JSON_TEXT }, user('and again')];
     await openai.chat.completions.create({ model, messages, response_format });
-    expect((await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length).toBe(before);
+    expect(await begunSince(world.client, before)).toEqual([]);
   });
 
   test('responses, streamed and not, and asked for later: other words are no message of the answer', async () => {
@@ -95,7 +96,7 @@ test('words beside a call that the client runs are no answer, and the turn goes 
   const message = asked.choices[0]?.message;
   expect(message).toMatchObject({ content: null, tool_calls: [{ function: { name: 'where' } }] });
   const [call] = message?.tool_calls ?? [];
-  const before = (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
+  const before = await listedIds(world.client);
   const messages: OpenAI.ChatCompletionMessageParam[] = [
     first,
     {
@@ -109,5 +110,5 @@ test('words beside a call that the client runs are no answer, and the turn goes 
   expect((await streamed.finalChatCompletion()).choices[0]?.message).toMatchObject({ content: JSON_TEXT });
   const next = [...messages, { role: 'assistant' as const, content: JSON_TEXT }, user('and again')];
   await openai.chat.completions.create({ model, messages: next, response_format, tools });
-  expect((await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length).toBe(before);
+  expect(await begunSince(world.client, before)).toEqual([]);
 });

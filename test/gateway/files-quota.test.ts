@@ -6,6 +6,7 @@ import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { echo } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
+import { begunSince, listedIds } from '../support/listed-ids.js';
 import { bytesOfFiles } from '../support/store-bytes.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -130,19 +131,14 @@ test('each protocol refuses in its own shape, before anything is begun or writte
       },
     ],
   ];
-  const before = [
-    (await world.client.list({ query: `TaskQueue = '${world.taskQueue}'` })).length,
-    (await bytesOfFiles(join(world.dir, 'memory'))).length,
-  ];
+  const bytes = async (): Promise<number> => (await bytesOfFiles(join(world.dir, 'memory'))).length;
+  const before = [await listedIds(world.client), await bytes()] as const;
   for (const [path, body] of bodies) {
     const { status, text } = await post(path, body);
     expect([path, text]).toEqual([path, expect.stringMatching(/cannot keep 88000 more bytes of files: .*176000 of at most 200000/)]);
     expect([path, status]).toEqual([path, path === '/a2a' ? 200 : 413]);
     expect(text.length).toBeLessThan(1_000);
   }
-  expect([
-    (await world.client.list({ query: `TaskQueue = '${world.taskQueue}'` })).length,
-    (await bytesOfFiles(join(world.dir, 'memory'))).length,
-  ]).toEqual(before);
+  expect([await bytes(), await begunSince(world.client, before[0])]).toEqual([before[1], []]);
   expect(await kept()).toBe(176_000);
 });

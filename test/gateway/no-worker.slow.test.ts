@@ -3,6 +3,7 @@ import { createGateway } from '../../src/gateway/app.js';
 import { createClientWith } from '../../src/client.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { echo } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import { post, requestsOf, rpc, said, user, type Request } from '../support/route-requests.js';
 import { ask, byName } from '../support/tenants.js';
 import { waitFor } from '../support/wait-for.js';
@@ -55,10 +56,9 @@ test('every way to send says that no worker is there and that the message is kep
   }
   const stop = await world.startWorker();
   try {
-    // Other files have conversations in this namespace.
-    const all = await world.client.list({ limit: 100, query: `TaskQueue = '${world.taskQueue}'` });
+    const all = await listedIds(world.client);
     expect(all).toHaveLength(SENT.length);
-    for (const { id } of all) {
+    for (const id of all) {
       const { turns } = await waitFor(
         () => world.client.status(id),
         ({ turns: ended, queued }) => ended > 0 && queued === 0,

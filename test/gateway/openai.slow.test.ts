@@ -3,10 +3,10 @@ import OpenAI from 'openai';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/index.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import { gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { until } from '../support/scene.js';
-import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -57,10 +57,7 @@ const lastShown = (): string[] => {
   const body = world.api.hits.at(-1)?.body;
   return body === undefined ? [] : saidIn(body);
 };
-const conversations = async (): Promise<number> =>
-  (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
-/** Temporal lists what has begun a moment later. */
-const counted = (wanted: number): Promise<number> => waitFor(conversations, (count) => count >= wanted);
+const conversations = async (): Promise<number> => (await listedIds(world.client)).length;
 
 describe('chat completions', () => {
   test('an agent is a model', async () => {
@@ -108,10 +105,10 @@ describe('chat completions', () => {
     expect(two).toBe(`Let me look.\n\n${echo('look, two')}`);
     const third: OpenAI.ChatCompletionMessageParam[] = [...second, { role: 'assistant', content: two }, { role: 'user', content: 'three' }];
     expect(await streamedText(third)).toBe(echo('three'));
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
     // The answer is not the one that was given: another conversation, which begins with what the client says was said.
     await streamedText([...second.slice(0, -2), { role: 'assistant', content: 'something else' }, { role: 'user', content: 'four' }]);
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
     expect(lastShown().at(-1)).toMatch(/Be brief\.[^]*Supplied by the client[^]*"something else"[^]*\nfour$/);
   });
 
@@ -124,7 +121,7 @@ describe('chat completions', () => {
     const before = await conversations();
     const one = await streamedText(supplied);
     await streamedText([...supplied, { role: 'assistant', content: one }, { role: 'user', content: 'and on' }]);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
     expect(lastShown()).toHaveLength(2);
   });
 
@@ -136,7 +133,7 @@ describe('chat completions', () => {
     const [left, right] = await Promise.all(ways);
     expect(left).toContain('left, and that is all.');
     expect(right).toContain('right, and that is all.');
-    expect(await counted(before + 2)).toBe(before + 2);
+    expect(await conversations()).toBe(before + 2);
   });
 
   test('another user value is another conversation', async () => {
@@ -150,9 +147,9 @@ describe('chat completions', () => {
     ];
     const before = await conversations();
     await ask('bob', history);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
     await ask('ann', history);
-    expect(await counted(before + 1)).toBe(before + 1);
+    expect(await conversations()).toBe(before + 1);
   });
 
   test('the header names the conversation', async () => {

@@ -16,6 +16,7 @@ import {
   notesInRedis,
   type Notes,
 } from '../../src/gateway/core/repeated-requests.js';
+import { begunSince, listedIds } from '../support/listed-ids.js';
 import { gate, text, type Gate } from '../support/provider-apis/reply.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -139,11 +140,9 @@ describe('clients that give up and repeat, before two gateways', () => {
     throw new TypeError('fetch failed');
   };
   const began = async (act: () => Promise<unknown>): Promise<number> => {
-    // Other files have conversations in this namespace.
-    const ours = { limit: 500, query: `TaskQueue = '${world.taskQueue}'` };
-    const before = (await world.client.list(ours)).length;
+    const before = await listedIds(world.client);
     await act();
-    return (await world.client.list(ours)).length - before;
+    return (await begunSince(world.client, before)).length;
   };
   const options = { timeout: 60_000, maxRetries: 3, baseURL: 'http://localhost/v1' };
 

@@ -1,6 +1,7 @@
 /** kill -9 of the gateway in the middle of a request that its client then repeats by itself: still one conversation, and one run of its tool. */
 import OpenAI from 'openai';
 import { latestResults, resultText } from '../support/echo-model.js';
+import { listedIds } from '../support/listed-ids.js';
 import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { sceneTest, until } from '../support/scene.js';
 
@@ -40,7 +41,6 @@ sceneTest(
     expect([sent[0], Number(sent.at(-1)) > 0]).toEqual(['0', true]);
     expect(scene.ledger().filter(({ what }) => what === 'start')).toHaveLength(1);
     expect(scene.api.hits).toHaveLength(2);
-    const all = await scene.client.list({ limit: 100, query: `TaskQueue = '${scene.taskQueue}'` });
-    expect(all).toHaveLength(1);
+    expect(await listedIds(scene.client)).toHaveLength(1);
   },
 );

@@ -9,6 +9,7 @@ import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { saidIn } from '../support/echo-model.js';
 import { TOKEN } from '../support/event-reader.js';
+import { begunSince, listedIds } from '../support/listed-ids.js';
 import { fault, refusal } from '../support/provider-apis/faults.js';
 import { text, type Reply } from '../support/provider-apis/reply.js';
 import { fetchInto } from '../support/into-app.js';
@@ -105,11 +106,11 @@ describe('chat completions', () => {
   test.each(ENDINGS)('%s: "continue" goes on in the same conversation, with those words', async (ending) => {
     const began = user(`${ending} four`);
     await openai.chat.completions.create({ model, messages: [began] }).catch(() => undefined);
-    const before = (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
+    const before = await listedIds(world.client);
     const messages = [began, { role: 'assistant' as const, content: WORDS[ending] }, user('continue')];
     const { choices } = await openai.chat.completions.create({ model, messages });
     expect(choices[0]?.message.content).toBe('You said: continue');
-    expect((await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length).toBe(before);
+    expect(await begunSince(world.client, before)).toEqual([]);
     expect(JSON.stringify(world.api.hits.at(-1)?.body?.messages)).toContain(WORDS[ending]);
   });
 });

@@ -6,6 +6,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { timeoutSignal } from '../../src/platform/promises.js';
 import { answerText } from '../../src/records/message.js';
+import { listedIds } from '../support/listed-ids.js';
 import { gate, text } from '../support/provider-apis/reply.js';
 import { sceneTest, until } from '../support/scene.js';
 import { saidIn } from '../support/echo-model.js';
@@ -57,9 +58,9 @@ sceneTest(
     await scene.startWorker();
     const answers = await Promise.all(requests.map((request) => until('the answer', request)));
     expect(answers).toEqual(['chat', 'responses', 'messages', 'native'].map((what) => `You said: ${what}`));
-    const all = await scene.client.list({ limit: 100, query: `TaskQueue = '${scene.taskQueue}'` });
+    const all = await listedIds(scene.client);
     expect(all).toHaveLength(requests.length);
-    for (const { id } of all) {
+    for (const id of all) {
       expect((await scene.client.status(id)).turns).toBe(1);
       const said = (await scene.client.history(id)).map(({ message }) => (message.role === 'user' ? 'user' : answerText(message)));
       expect(said).toEqual(['user', expect.stringMatching(/^You said: /)]);

@@ -75,7 +75,12 @@ test('a sub-agent’s call is decided at its parent, and its report is the paren
   const { raw } = await world.temporal.workflow.getHandle(child).describe();
   expect(raw.workflowExecutionInfo?.parentExecution?.workflowId).toBe(id);
   expect((await world.client.history(child)).length).toBeGreaterThan(2);
-  expect((await world.client.list({ query: `WorkflowId STARTS_WITH '${id}:'` })).map((listed) => listed.id)).toEqual([child]);
+  // Temporal's lists come to know of it a moment later.
+  const listed = await waitFor(
+    () => world.client.list({ query: `WorkflowId STARTS_WITH '${id}:'` }),
+    (children) => children.length > 0,
+  );
+  expect(listed.map((one) => one.id)).toEqual([child]);
   const [parent, own] = await Promise.all([world.client.status(id), world.client.history(child)]);
   expect(parent.usage.inputTokens).toBeGreaterThan(0);
   expect(own.every(({ turn }) => turn === 'turn_0001')).toBe(true);

@@ -1,9 +1,9 @@
 /** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: a real Temporal, a file store. */
 import { join } from 'node:path';
+import { begunSince, listedIds } from '../../support/listed-ids.js';
 import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
-import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
 const stage = createStage({ by: 'last' });
@@ -115,17 +115,9 @@ test('-p closes its conversation without consolidating, --keep leaves it open, a
 });
 
 test('-p without a message starts no conversation', async () => {
-  /** Ids in the order of their start; what is started last is listed last. */
-  const listedAfter = async (id: string): Promise<string[]> => {
-    await world.client.start(id);
-    const query = `TaskQueue = '${world.taskQueue}'`;
-    const list = async (): Promise<string[]> => (await world.client.list({ query })).map((one) => one.id);
-    return waitFor(list, (ids) => ids.includes(id));
-  };
-  const before = await listedAfter(world.id());
+  const before = await listedIds(world.client);
   expect(await perdura('-p', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('-p needs a message') as unknown });
-  const last = world.id();
-  expect((await listedAfter(last)).sort()).toEqual([...before, last].sort());
+  expect(await begunSince(world.client, before)).toEqual([]);
 });
 
 test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {

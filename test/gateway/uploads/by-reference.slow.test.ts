@@ -7,7 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' w
 import { DefaultChatTransport } from 'ai';
 import OpenAI from 'openai';
 import { clientOf } from '../a2a/a2a-client.js';
-import { waitFor } from '../../support/wait-for.js';
+import { begunSince, listedIds } from '../../support/listed-ids.js';
 import { picture, startTwoGateways, TOKEN, type TwoGateways } from './two-gateways.js';
 
 let count = 0;
@@ -27,19 +27,6 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   const unknown = `att_${'0'.repeat(32)}`;
 
-  /** Of this file's worker alone. Lists come to know of a conversation a moment later. */
-  const conversations = async (): Promise<number> => {
-    let known = -1;
-    const look = async (): Promise<boolean> => {
-      const before = known;
-      await sleep(200);
-      known = (await two.client.list({ limit: 500, query: `TaskQueue = '${two.client.taskQueue}'` })).length;
-      return known === before;
-    };
-    await waitFor(look, (isSettled) => isSettled);
-    return known;
-  };
-
   /** Names what was sent, and then what never was: that is refused in words, and no conversation begins for it. */
   async function isShown(name: (ref: string) => Promise<unknown>, refused: RegExp = /there is no attachment \\?"att_0000/): Promise<void> {
     const file = picture((count += 1), 100_000);
@@ -48,13 +35,13 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     expect(JSON.stringify(await name(ref)) ?? '').not.toContain('no attachment');
     expect(two.shown(file, from)).toBe(1);
     expect(two.world.api.problems).toEqual([]);
-    const before = await conversations();
+    const before = await listedIds(two.client);
     const why = await name(unknown).then(
       (answer) => JSON.stringify(answer),
       (error: Error) => error.message,
     );
     expect(why).toMatch(refused);
-    expect(await conversations()).toBe(before);
+    expect(await begunSince(two.client, before)).toEqual([]);
   }
 
   test('native: as it was answered, by its reference alone, and with a start', async () => {
