@@ -3,7 +3,8 @@
  * Days and ids are those of the run, so each stands as DATE and ID.
  */
 import { callTools, text } from '../support/provider-apis/reply.js';
-import { blocksOf, lastUserText, systemText, type ApiBlock, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { blocksOf, lastUserText, systemText, textOf, type ApiBlock, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 import { expectGolden } from './expect-golden.js';
 
@@ -20,10 +21,13 @@ beforeAll(async () => {
     files: { 'notes.txt': 'Tabs stay.' },
     answer: (request) => {
       const last = lastUserText(request);
-      if (last.includes('history_entry')) return text(JSON.stringify(consolidated(last)));
       return /^read (\S+)/.test(last)
         ? callTools({ name: 'read_file', input: { path: 'notes.txt' } })
         : text(`OK. ${'Noted. '.repeat(80)}`);
+    },
+    aside(request) {
+      const prompt = request.messages.map(({ content }) => textOf(content)).join('\n');
+      return prompt.includes('You are a memory consolidation agent') ? text(JSON.stringify(consolidated(prompt))) : undefined;
     },
   });
 });
@@ -45,24 +49,27 @@ function consolidated(question: string): object {
   };
 }
 
-async function remarks(id: string, from: number, to: number): Promise<void> {
-  for (let n = from; n <= to; n++) await world.client.send(id, `This is remark ${n} about the harbour.`);
-}
-
 /** Long enough that its first turns have left the prompt. */
 async function began(): Promise<string> {
   const id = world.id();
   await world.client.start(id);
   await world.client.send(id, 'Hi there! Let us speak of the harbour.');
   await world.client.send(id, 'read notes.txt');
-  await remarks(id, 3, 9);
+  for (let n = 3; n <= 12; n++) {
+    await world.client.send(id, `This is remark ${n} about the harbour.`);
+    // What is consolidated by then is the same in each run.
+    await waitFor(
+      () => world.client.status(id),
+      ({ window }) => window.consolidating === 0,
+    );
+  }
   return id;
 }
 
 function lastPrompt(): string {
   const request = world.api.hits
     .map(({ body }) => body)
-    .findLast((body) => body !== undefined && !lastUserText(body).includes('history_entry'));
+    .findLast((body) => body !== undefined && lastUserText(body).includes('What did I say last?'));
   return request ? shown(request) : '(none)';
 }
 
