@@ -10,7 +10,8 @@
  *    that does not fit is taken back and begins the next row.
  * 3. The input has passed `toTerminalText`; the only sequences that go out are those of the pen and of the renderer.
  */
-import type { Token, Tokens } from 'marked' with { 'resolution-mode': 'import' };
+import type { Tokens } from 'marked' with { 'resolution-mode': 'import' };
+import { drawTable } from './markdown-table.js';
 import { toTerminalText, wrapWords } from './terminal-text.js';
 
 export interface TextPen {
@@ -271,7 +272,7 @@ export interface Markdown {
 }
 
 export async function loadMarkdown(): Promise<Markdown> {
-  const [{ Lexer, Marked }, { markedTerminal }, { default: widthOf }, { default: CliTable }] = await Promise.all([
+  const [{ Lexer, Marked }, { markedTerminal }, { default: widthOf }, { default: Table }] = await Promise.all([
     import('marked'),
     import('marked-terminal'),
     import('string-width'),
@@ -280,6 +281,8 @@ export async function loadMarkdown(): Promise<Markdown> {
 
   const render = (source: string, columns: number): string => {
     const marked = new Marked();
+    /** Columns that lists around it take. */
+    let inset = 0;
     // Its types know an older `marked`.
     marked.use(markedTerminal({ emoji: false, showSectionPrefix: false, tab: 2 }) as unknown as Parameters<typeof marked.use>[0]);
     marked.use({
@@ -300,38 +303,24 @@ export async function loadMarkdown(): Promise<Markdown> {
           const items = token.items.map((item, at) => {
             const mark = token.ordered ? `${(Number(token.start) || 0) + at}. ` : '• ';
             const box = item.task ? (item.checked ? '☑ ' : '☐ ') : '';
+            inset += mark.length;
             const body = item.tokens
               .filter(({ type }) => type !== 'checkbox')
               .map((part) => this.parser.parse([part]).replace(/\n+$/, ''))
               .filter(Boolean);
+            inset -= mark.length;
             return `${mark}${box}${indent(body.join('\n'), mark.length)}`;
           });
           return `${items.join(token.loose ? '\n\n' : '\n')}\n\n`;
         },
         table(token) {
-          const inline = (tokens: Token[]): string => this.parser.parseInline(tokens);
-          return `${drawTable(token, inline) ?? token.raw.trimEnd()}\n\n`;
+          const inline = ({ tokens }: Tokens.TableCell): string => this.parser.parseInline(tokens);
+          const text = { head: token.header.map(inline), rows: token.rows.map((row) => row.map(inline)), align: token.align };
+          return `${drawTable(text, columns - 1 - inset, { Table, widthOf })}\n\n`;
         },
       },
     });
     return marked.parse(source, { async: false });
-
-    function drawTable(token: Tokens.Table, inline: (tokens: Token[]) => string): string | undefined {
-      const head = token.header.map((cell) => inline(cell.tokens));
-      const rows = token.rows.map((row) => row.map((cell) => inline(cell.tokens)));
-      const widths = head.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ''))));
-      const fitted = fitWidths(widths, columns - 1 - (head.length + 1) - 2 * head.length);
-      if (fitted === undefined) return undefined;
-      const table = new CliTable({
-        head,
-        colWidths: fitted.map((width) => width + 2),
-        colAligns: token.align.map((align) => align ?? 'left'),
-        wordWrap: true,
-        style: { head: ['bold'], border: ['gray'] },
-      });
-      table.push(...rows);
-      return table.toString();
-    }
   };
 
   return {
@@ -347,17 +336,6 @@ export async function loadMarkdown(): Promise<Markdown> {
       }
     },
   };
-}
-
-/** Takes from the widest until all fit; undefined when a column would have no room for a word. */
-export function fitWidths(wanted: readonly number[], available: number): number[] | undefined {
-  const widths = wanted.map((width) => Math.max(width, 1));
-  for (let over = widths.reduce((sum, width) => sum + width, 0) - available; over > 0; over -= 1) {
-    const widest = widths.indexOf(Math.max(...widths));
-    if ((widths[widest] ?? 0) <= 4) return undefined;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-  }
-  return widths;
 }
 
 /** Of all sequences only those that set colours and weights stay; `8`, which hides words, does not. */

@@ -3,7 +3,7 @@ import type { Usage } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
-import { describeCached, formatCount, formatDuration, formatQuantity } from '../../records/time-in-words.js';
+import { describeCached, formatCount, formatDuration } from '../../records/time-in-words.js';
 
 export { describeCached, describePrefix, formatQuantity, formatCount, formatDuration } from '../../records/time-in-words.js';
 
