@@ -175,7 +175,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     const key = await keyOf(id);
     return text === null ? null : redactor(await (await store()).documents.forgotten(key), key.scope)(text);
   };
-  const wordsOf = async (id: string, ref: string | null, most?: number): Promise<string | null> =>
+  const readWords = async (id: string, ref: string | null, most?: number): Promise<string | null> =>
     withoutForgotten(id, await bodyOf(id, ref, most));
 
   return {
@@ -219,7 +219,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async chunk(id, chunk, offset = 0) {
-      const { kind, turn, role, text } = await readChunk(id, chunk, { reading, context, bodyOf, wordsOf });
+      const { kind, turn, role, text } = await readChunk(id, chunk, { reading, context, bodyOf, readWords });
       const end = Math.min(text.length, offset + MAX_CHUNK);
       return {
         id: chunk,
@@ -268,8 +268,8 @@ export function createInsight(access: InsightAccess): InsightClient {
       const changes = findContextChanges(replayed);
       const texts = await Promise.all(
         changes.map(async ({ base, text }) => ({
-          beforeText: await wordsOf(id, base.before),
-          afterText: await (text === null ? wordsOf(id, base.after) : withoutForgotten(id, text.slice(0, MAX_BASE))),
+          beforeText: await readWords(id, base.before),
+          afterText: await (text === null ? readWords(id, base.after) : withoutForgotten(id, text.slice(0, MAX_BASE))),
         })),
       );
       return { changes: changes.map((change, at) => ({ ...change, text: null, ...(texts[at] ?? NO_TEXTS) })), complete, problems };
@@ -349,20 +349,20 @@ async function readChunk(
     reading,
     context,
     bodyOf,
-    wordsOf,
+    readWords,
   }: Pick<InsightAccess, 'reading' | 'context'> &
-    Readonly<Record<'bodyOf' | 'wordsOf', (id: string, ref: string | null, most?: number) => Promise<string | null>>>,
+    Readonly<Record<'bodyOf' | 'readWords', (id: string, ref: string | null, most?: number) => Promise<string | null>>>,
 ): Promise<{ readonly kind: DebugChunk['kind']; readonly turn: string | null; readonly role: string | null; readonly text: string }> {
   if (chunk === 'memory') {
     const { chunks } = await context(id);
-    const text = await wordsOf(id, chunks.find(({ kind }) => kind === 'MEMORY')?.ref ?? null);
+    const text = await readWords(id, chunks.find(({ kind }) => kind === 'MEMORY')?.ref ?? null);
     if (text === null) throw new ClientError('not-found', `nothing stands before the messages of ${id}, or the store no longer has it`);
     return { kind: 'MEMORY', turn: null, role: null, text };
   }
   if (chunk === 'system' || chunk === 'tools') {
     const { chunks } = await context(id);
     const { ref = null, tools = null } = chunks.find(({ kind }) => kind === 'SYSTEM') ?? {};
-    const text = await (chunk === 'system' ? wordsOf(id, ref, MAX_HEAD) : bodyOf(id, tools, MAX_HEAD));
+    const text = await (chunk === 'system' ? readWords(id, ref, MAX_HEAD) : bodyOf(id, tools, MAX_HEAD));
     if (text === null) throw new ClientError('not-found', `${id} has made no prompt yet, or the store no longer has how it began`);
     return { kind: 'SYSTEM', turn: null, role: null, text };
   }

@@ -71,7 +71,7 @@ export function seedLine(item: { readonly id: string; readonly ts: number }): st
 }
 
 /** What a summary tells of a turn whose traces are not there. */
-const STAND_IN = '[What was said in this turn was not among what was imported. Its summary is all that there is of it.]';
+const STAND_IN = '[The messages of this turn were not among what was imported. Its summary is all that there is of it.]';
 
 /** Turns that have no traces, for what summarizes them; they come first. */
 export interface SummarizedTurns {
