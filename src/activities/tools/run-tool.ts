@@ -200,6 +200,9 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
+/** A tool that was told to stop may have broken off. */
+const STOPPED = '[The person stopped this turn while the tool ran: this may not be all of it.]';
+
 /** Milliseconds between looks at whether the worker ends. */
 const LOOKS_EVERY_MS = 500;
 
@@ -214,7 +217,7 @@ async function answerAfterStop(activity: Context, timeout: AbortSignal, running:
   const look = setInterval(() => wasStopped(activity) || over.abort(), LOOKS_EVERY_MS).unref();
   try {
     const answered = await orUndefinedOnAbort(AbortSignal.any([timeout, over.signal]), running);
-    return answered?.ok === true ? answered : undefined;
+    return answered?.ok === true ? { ...answered, content: `${answered.content}\n${STOPPED}` } : undefined;
   } catch {
     return undefined;
   } finally {
