@@ -53,6 +53,8 @@ export interface CompactionState {
   readonly calibration?: TokenCalibration;
   /** Slots of persons' messages that prompts show by their ends: a compaction has cited them, or they were too much for the model. */
   readonly cited?: readonly SlotRange[];
+  /** Tokens that prompts have not, since these are cited; rather too many than too few. */
+  readonly citedTokens?: number;
   /** What an undo brings back. */
   readonly before: {
     /** The epoch that the compaction began. */
@@ -206,4 +208,9 @@ export function openConsolidation(since: number): ConsolidationState {
     pendingRequests: [],
     unbilled: [],
   };
+}
+
+/** More messages are cited: `fewer` tokens are in no prompt any more. */
+export function withCitedTokens({ citedTokens = 0 }: CompactionState, fewer: number): Pick<CompactionState, 'citedTokens'> {
+  return { citedTokens: citedTokens + Math.max(0, fewer) };
 }

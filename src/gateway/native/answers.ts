@@ -203,6 +203,12 @@ const recordedMessage = z
       role: z.literal('user'),
       text: recordedText,
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
+      late: z
+        .object({ callId: z.string(), name: z.string(), text: z.string(), ref: z.string().optional() })
+        .openapi('LateResult', {
+          description: 'of a notice: the result of a call whose turn had been stopped; it amends the trace of the call',
+        })
+        .optional(),
       chunk: z.string().optional(),
       tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
       echo: z.record(z.string(), json).openapi('EchoOfMessage', { description: 'what the request of the message has set' }).optional(),
