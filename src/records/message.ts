@@ -104,7 +104,7 @@ export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 export interface ItemRef {
   readonly id: string;
   readonly citation: string;
-  /** No plugin had anything to say: its beginning and end stand for it. */
+  /** No plugin of the user's made it: a model may, if the agent says so. */
   readonly isPlain?: true;
 }
 
