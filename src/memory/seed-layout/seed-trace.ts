@@ -175,6 +175,8 @@ const user = z.object({
   text: z.string(),
   from: z.enum(['notice', 'app']).optional(),
   chunk: chunkType.optional(),
+  updates: z.number().int().min(1).optional(),
+  removes: z.array(z.number().int().min(1)).max(1_000).optional(),
   ...media,
 });
 const assistant = z.object({
