@@ -106,7 +106,7 @@ export interface ConversationState {
   /** Of that, what sub-agents have reported. */
   readonly ofSubAgents?: Usage;
   readonly turnsEnded: number;
-  /** Highest turn number begun. */
+  /** Number of the last turn that has begun and that no rewind has cut. */
   readonly latestTurn: number;
   readonly ended: readonly EndedTurn[];
   /** What outside has requested under an id, and the answers (requests.ts). */

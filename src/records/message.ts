@@ -69,6 +69,10 @@ export interface UserMessage extends Media {
   readonly late?: LateResult;
   /** Of the application's, the chunk's type where it is not WORKING_FLOW: it stays in the prompt until the application removes it. */
   readonly chunk?: string;
+  /** Slot of the application's chunk whose place this one takes. */
+  readonly updates?: number;
+  /** Slots of chunks that the application took out here: a notice for the record, in no prompt. */
+  readonly removes?: readonly number[];
   /** Where the tools lie, as JSON, that came with it. */
   readonly tools?: { readonly ref: string };
   /** What the request of the message has set (MessageContent). */
@@ -106,7 +110,7 @@ export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 export interface ItemRef {
   readonly id: string;
   readonly citation: string;
-  /** No plugin had anything to say: its beginning and end stand for it. */
+  /** No plugin of the user's made it: a model may, if the agent says so. */
   readonly isPlain?: true;
 }
 

@@ -238,9 +238,9 @@ function utcDay(ms: number): string {
   return isoTime(ms).slice(0, 10);
 }
 
-// How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first
-// call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and travels with
-// it.
+// How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin of the user's handles: once,
+// in the first call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and
+// travels with it.
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;

@@ -410,7 +410,8 @@ function compact(
   { text, outcome, argument }: Answered,
   memoryId: string,
 ): { readonly compacted: CompactedResult; readonly isPlain: boolean } {
-  let isPlain = false;
+  // A model cites what no plugin of the user's does; built-in ones answer where it may not, or fails (seed 003, open question 2).
+  let isPlain = !Object.hasOwn(plugins, name);
   const otherwise: typeof headAndTail = {
     compact(...given) {
       isPlain = true;

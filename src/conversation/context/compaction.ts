@@ -34,6 +34,7 @@ import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
 import { answerGone, nextChosen, unspecificRequests } from './chosen-chunks.js';
+import { withChunksBefore } from './chunks.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
@@ -230,6 +231,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
         ...(compaction.cited && { cited: compaction.cited }),
         ...(input.leftOut.length > 0 && { leftOut: input.leftOut }),
         contextTokens: input.contextTokens,
+        ...(state.appEvents && state.appEvents.chunks.length > 0 && { chunks: state.appEvents.chunks }),
         episode: episode.id,
         archived,
       },
@@ -369,7 +371,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
   const since = now.slice(notices.length).filter(isSince);
   const leftOut = [...listSlots(before.leftOut ?? []), ...listSlots(state.compaction.leftOut ?? []).filter(isSince)];
   const { cited } = state.compaction;
-  return {
+  const undone: ConversationState = {
     ...answer(state, 'undo', undoRequests(state), { kind: 'undone', epoch: state.epoch + 1 }),
     // Epochs only count up (conversation/counters-never-back): a new one gets the earlier context (context/undo-restores).
     epoch: state.epoch + 1,
@@ -386,6 +388,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
       before: null,
     },
   };
+  return withChunksBefore(undone, before.chunks ?? []);
 }
 
 export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {

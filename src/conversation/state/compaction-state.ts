@@ -4,6 +4,7 @@ import type { TurnError, Consolidation } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { TokenCalibration } from '../../records/token-estimate.js';
 import type { AgentSettings, LearnedBudget } from './settings.js';
+import type { AppChunk } from '../context/reducers.js';
 import type { AskMemoryInput } from '../context/compaction-effects.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
@@ -65,6 +66,8 @@ export interface CompactionState {
     readonly cited?: readonly SlotRange[];
     readonly leftOut?: readonly SlotRange[];
     readonly contextTokens: number;
+    /** Of the application, as they were. Absent: none. */
+    readonly chunks?: readonly AppChunk[];
     readonly episode: string;
     readonly archived: readonly SlotRange[];
   } | null;

@@ -210,6 +210,8 @@ const recordedMessage = z
         })
         .optional(),
       chunk: z.string().optional(),
+      updates: z.number().int().optional().openapi({ description: 'slot of the chunk whose place this one takes' }),
+      removes: z.array(z.number().int()).optional().openapi({ description: 'slots of chunks that the application took out here' }),
       tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
       echo: z.record(z.string(), json).openapi('EchoOfMessage', { description: 'what the request of the message has set' }).optional(),
       images: media,

@@ -195,6 +195,8 @@ const user = z.object({
   from: z.enum(['notice', 'app']).optional(),
   late: z.object({ callId: z.string(), name: z.string(), text: z.string(), ref: z.string().optional() }).optional(),
   chunk: chunkType.optional(),
+  updates: z.number().int().min(1).optional(),
+  removes: z.array(z.number().int().min(1)).max(1_000).optional(),
   ...media,
 });
 const assistant = z.object({

@@ -1988,10 +1988,14 @@ export interface components {
             from?: "notice" | "app";
             images?: components["schemas"]["Media"][];
             late?: components["schemas"]["LateResult"];
+            /** @description slots of chunks that the application took out here */
+            removes?: number[];
             /** @enum {string} */
             role: "user";
             text: string | components["schemas"]["LongText"];
             tools?: components["schemas"]["ToolsOfMessage"];
+            /** @description slot of the chunk whose place this one takes */
+            updates?: number;
             video?: components["schemas"]["Media"][];
         } | {
             blocks: components["schemas"]["AssistantBlock"][];
