@@ -25,7 +25,8 @@ beforeAll(async () => {
   world = await startWorld({
     agent: { approvals: [{ tool: 'write_file', policy: 'ask' }] },
     answer: (request) => {
-      const said = saidIn(request).at(-1) ?? '';
+      // Behind what is known of all conversations, a first message has its day.
+      const said = (saidIn(request).at(-1) ?? '').replace(/^\[[\d-]+, UTC\]\n/, '');
       return said === `write ${SECRET}` ? callTool('write_file', { path: `${SECRET}.txt`, content: SECRET }) : text(`You said: ${said}`);
     },
   });
