@@ -17,7 +17,10 @@ const MAX_GROWTH = 150 * 1024 * 1024;
 export const OPENAPI_SUITES: readonly Suite[] = [{ name: 'OpenAPI, Schemathesis', client: onPypi(SCHEMATHESIS), run: schemathesis }];
 
 // A valid request may come at the wrong moment, or too slowly, or name what there is not; what a file is, only its content says.
+// Who asks to be waited for an hour is: a turn that steps, or that asks a person, has no end by then.
 const CONFIG = `
+[parameters]
+"query.wait" = 5
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 401, 403, 404, 408, 409, 413, 415, 429, 501, 503]
 [checks.not_a_server_error]

@@ -1,13 +1,19 @@
 /** Which conversation a request goes on with that brings its whole history. */
+import { randomUUID } from 'node:crypto';
+import type { PerduraClient } from '../../src/client.js';
+import { createConversations } from '../../src/gateway/core/conversations.js';
 import {
   toFamily,
   firstMessage,
   goesOnWith,
   inTurns,
+  submitSupplied,
   type SuppliedMessage,
   type Supplied,
 } from '../../src/gateway/core/supplied-history.js';
 import type { Entry } from '../../src/records/message.js';
+import { echo } from '../support/echo-model.js';
+import { startWorld } from '../support/world.js';
 
 const messages = (...texts: string[]): SuppliedMessage[] => texts.map((text, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', text }));
 const asking = { principal: 'p', user: 'u', agent: 'a' };
@@ -82,4 +88,30 @@ test('a family is of one token, one user, one agent, the same instructions and t
 
 test('what one side said in a row is one message', () => {
   expect(inTurns([...messages('q1'), ...messages('q2', 'a2')])).toEqual({ messages: messages('q1\n\nq2', 'a2') });
+});
+
+test('a conversation is gone on with that was begun just now, though no list has it yet', async () => {
+  const world = await startWorld({ answer: (request) => echo(request) });
+  try {
+    const late: PerduraClient = { ...world.client, list: () => Promise.resolve([]) };
+    const core = createConversations(late);
+    const ask = async (...texts: string[]): Promise<string> => {
+      const fresh = randomUUID();
+      const { signal } = new AbortController();
+      const asked = { ...asking, agent: 'default', supplied: { messages: messages(...texts) }, key: undefined, fresh, beside: {}, signal };
+      const { conversation, turn } = await submitSupplied(core, asked);
+      await core.ended(conversation, turn ?? '', signal);
+      return conversation;
+    };
+    const first = await ask('q1');
+    expect(await ask('q1', 'You said: q1', 'q2')).toBe(first);
+    const other = await ask('q1');
+    expect(other).not.toBe(first);
+    expect(await ask('q1', 'You said: q1', 'q2', 'You said: q2', 'q3')).toBe(first);
+    await world.client.terminate(other);
+    await world.client.deleteConversation(other);
+    expect([first, other]).not.toContain(await ask('q1', 'You said: q1', 'another'));
+  } finally {
+    await world.close();
+  }
 });

@@ -1,6 +1,6 @@
 /**
  * The six things that every protocol does with conversations: submit a message, attach to its turn, stop, decide, read, manage. The last
- * four are those of the client. A gateway remembers nothing: what it answers is in Temporal and in the store, and another one goes on.
+ * four are those of the client. What a gateway answers is in Temporal and in the store, and another one goes on.
  */
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
@@ -45,13 +45,19 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
   /** The same for a reader that gets nothing before the end: where no worker is, it hears that (`no-worker`), and the turn goes on later. */
   readonly whileWorked: Conversations;
+  /** Ids of conversations that were begun here of late and begin so, the latest first: Temporal's lists have them a moment later. */
+  begunLately(prefix: string): readonly string[];
 }
+
+/** In a busy cluster a list comes to know of a beginning within seconds. */
+const MAX_LATELY = 1_000;
 
 /** The answer to a message that clears the session. */
 export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
 
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
   const ends = createTurnEnds(client);
+  const lately = new Set<string>();
 
   /** The newest cursor of its live events, once it runs. A conversation that runs costs one request to Temporal. */
   const open = async (id: string, start: StartOptions | undefined): Promise<string> => {
@@ -59,7 +65,11 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     const description = await describeIfAny(client, id);
     if (description?.state === 'running') return client.newestCursor(id, { of: description });
     if (description) await goOn(client, id);
-    else if (!(await client.start(id, start)).attached) return OLDEST;
+    else if (!(await client.start(id, start)).attached) {
+      lately.add(id);
+      if (lately.size > MAX_LATELY) lately.delete([...lately][0] ?? '');
+      return OLDEST;
+    }
     return client.newestCursor(id);
   };
 
@@ -106,6 +116,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
       get whileWorked() {
         return readingWith(true);
       },
+      begunLately: (prefix) => [...lately].filter((id) => id.startsWith(prefix)).reverse(),
     };
   };
 

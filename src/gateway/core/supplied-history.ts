@@ -12,6 +12,7 @@
  *   that. The next request finds the conversation by its first message. (test: test/gateway/supplied-history.test.ts)
  */
 import { createHash } from 'node:crypto';
+import { ClientError } from '../../client/errors.js';
 import { invalid, GatewayError } from './errors.js';
 import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
@@ -266,7 +267,7 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
   const next = { ...beside, ...newestMedia(supplied), id, text: supplied.messages.at(-1)?.text ?? '' };
   if (supplied.messages.length > 1 && !supplied.answers) {
     for (const member of await listMembers(core, family)) {
-      const entries = await core.client.history(member);
+      const entries = await readHistory(core, member);
       if (entries.some(({ messageId }) => messageId === id)) return fromSubmitted(await core.submit(member, next, { signal }));
       const latest = entries.at(-1)?.turn;
       if (latest === undefined || !goesOnWith(entries, supplied)) continue;
@@ -333,9 +334,17 @@ function wordsBeside(
 }
 
 /** Latest first. */
-async function listMembers({ client }: Conversations, family: string): Promise<readonly string[]> {
+async function listMembers({ client, begunLately }: Conversations, family: string): Promise<readonly string[]> {
   const listed = await client.list({ limit: MAX_FAMILY, idPrefix: `${family}-` });
-  return listed.map(({ id }) => id);
+  return [...new Set([...begunLately(`${family}-`), ...listed.map(({ id }) => id)])].slice(0, MAX_FAMILY);
+}
+
+/** Nothing of one that has been deleted since it was listed. */
+async function readHistory({ client }: Conversations, member: string): Promise<readonly Entry[]> {
+  return client.history(member).catch((error: unknown) => {
+    if (error instanceof ClientError && error.kind === 'not-found') return [];
+    throw error;
+  });
 }
 
 interface After {
