@@ -118,7 +118,7 @@ export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 export const DESCRIPTIONS = {
   signal: {
     message: 'Says something to the agent, or /new.',
-    new: 'Begins a new session: what was said is consolidated into long-term memory.',
+    new: 'Begins a new session; the old one is consolidated into long-term memory.',
     interrupt: 'Stops the running turn.',
     decide: 'Approves or denies a tool call, or answers a question.',
     child: 'From a sub-agent: what it waits for, how it is stepped, how it ended.',
@@ -152,14 +152,14 @@ export const DESCRIPTIONS = {
     truncate: 'Takes the oldest out of the prompt, down to the hard threshold.',
     compact: 'Makes older turns memory now.',
     undoCompaction: 'Brings back what the last compaction took out of the prompt.',
-    rewind: 'Takes turns back; they stay as a branch.',
+    rewind: 'Removes the turns after a given one; they stay as a branch.',
     opened: 'Waits until a fork, or what was resumed, has its beginning.',
     forget: 'Removes what long-term memory has of a text.',
     accept: 'Takes or refuses lines that wait for a person.',
     care: 'Tidies up what stores keep of the scope.',
   },
   query: {
-    status: 'Where it stands, and what it waits for.',
+    status: 'Its phase, its turns, its context and costs, and what it waits for.',
     queue: 'What is queued, in its order.',
     approvals: 'What waits for a person.',
     control: 'How it is stepped, and what a step would do.',

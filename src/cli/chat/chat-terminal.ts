@@ -53,7 +53,10 @@ export async function chatInTerminal(
   const isColored = output.isColoredTerminal();
   const { default: widthOf } = await import('string-width');
   if (isColored) {
-    const { createMarkdownPen, loadMarkdown } = await import('../terminal/markdown.js');
+    const [{ createMarkdownPen }, { loadMarkdown }] = await Promise.all([
+      import('../terminal/markdown.js'),
+      import('../terminal/markdown-render.js'),
+    ]);
     const markdown = await loadMarkdown();
     output.drawTextWith(
       createMarkdownPen({

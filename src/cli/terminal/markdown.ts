@@ -1,5 +1,5 @@
 /**
- * Markdown on a terminal: a pen, the splitter that gives it blocks, and the renderer of a block.
+ * Markdown on a terminal: a pen, and the splitter that gives it blocks (markdown-render.ts draws them).
  *
  * The pen draws it while it arrives: plain as it comes, and each block once more, rendered, in the place of its
  * plain text as soon as it has ended.
@@ -10,9 +10,6 @@
  *    that does not fit is taken back and begins the next row.
  * 3. The input has passed `toTerminalText`; the only sequences that go out are those of the pen and of the renderer.
  */
-import type { Tokens } from 'marked' with { 'resolution-mode': 'import' };
-import { drawTable } from './markdown-table.js';
-import { toTerminalText, wrapWords } from './terminal-text.js';
 
 export interface TextPen {
   /** What to write for it. */
@@ -256,96 +253,4 @@ export function createBlockSplitter(lex: BlockLexer): BlockSplitter {
       return taken();
     },
   };
-}
-
-// Markdown as a terminal shows it. Two ESM libraries, loaded only by who has a terminal with colours.
-//
-// 1. The input has passed `toTerminalText`. The output has passed it again, between the renderer's colours: an entity
-//    such as `&#27;` is a control character only once it is rendered.
-// 2. A link shows where it leads, as text: never a sequence (OSC 8) that hides it behind other words.
-// 3. A block that does not fit into the width, or cannot be rendered, is shown as its source.
-
-export interface Markdown {
-  render(source: string, columns: number): string;
-  widthOf(text: string): number;
-  readonly lex: BlockLexer;
-}
-
-export async function loadMarkdown(): Promise<Markdown> {
-  const [{ Lexer, Marked }, { markedTerminal }, { default: widthOf }, { default: Table }] = await Promise.all([
-    import('marked'),
-    import('marked-terminal'),
-    import('string-width'),
-    import('cli-table3'),
-  ]);
-
-  const render = (source: string, columns: number): string => {
-    const marked = new Marked();
-    /** Columns that lists around it take. */
-    let inset = 0;
-    // Its types know an older `marked`.
-    marked.use(markedTerminal({ emoji: false, showSectionPrefix: false, tab: 2 }) as unknown as Parameters<typeof marked.use>[0]);
-    marked.use({
-      renderer: {
-        text(token) {
-          return 'tokens' in token && token.tokens !== undefined ? this.parser.parseInline(token.tokens) : toTerminalText(token.text);
-        },
-        link(token) {
-          const [text, href] = [this.parser.parseInline(token.tokens), toTerminalText(token.href)];
-          return text === href || `mailto:${text}` === href ? text : `${text} (${href})`;
-        },
-        image(token) {
-          return toTerminalText(`[image: ${token.text === '' ? '' : `${token.text}, `}${token.href}]`);
-        },
-        hr: () => `${'─'.repeat(Math.min(Math.max(columns - 1, 3), 40))}\n\n`,
-        checkbox: () => '',
-        list(token) {
-          const items = token.items.map((item, at) => {
-            const mark = token.ordered ? `${(Number(token.start) || 0) + at}. ` : '• ';
-            const box = item.task ? (item.checked ? '☑ ' : '☐ ') : '';
-            inset += mark.length;
-            const body = item.tokens
-              .filter(({ type }) => type !== 'checkbox')
-              .map((part) => this.parser.parse([part]).replace(/\n+$/, ''))
-              .filter(Boolean);
-            inset -= mark.length;
-            return `${mark}${box}${indent(body.join('\n'), mark.length)}`;
-          });
-          return `${items.join(token.loose ? '\n\n' : '\n')}\n\n`;
-        },
-        table(token) {
-          const inline = ({ tokens }: Tokens.TableCell): string => this.parser.parseInline(tokens);
-          const text = { head: token.header.map(inline), rows: token.rows.map((row) => row.map(inline)), align: token.align };
-          return `${drawTable(text, columns - 1 - inset, { Table, widthOf })}\n\n`;
-        },
-      },
-    });
-    return marked.parse(source, { async: false });
-  };
-
-  return {
-    widthOf,
-    lex: (source) => new Lexer().blockTokens(source),
-    render(source, columns) {
-      try {
-        const rendered = onlyColours(render(source, columns).replace(/^\n+|\s+$/g, ''));
-        // Code is copied: its lines stay whole, and the terminal cuts them.
-        return new Lexer().blockTokens(source).some(({ type }) => type === 'code') ? rendered : wrapWords(rendered, columns - 1);
-      } catch {
-        return source.trimEnd();
-      }
-    },
-  };
-}
-
-/** Of all sequences only those that set colours and weights stay; `8`, which hides words, does not. */
-export function onlyColours(rendered: string): string {
-  return rendered
-    .split(/(\x1b\[(?:[0-7]|9|[1-4]\d|5[0-5]|9[0-7])m)/)
-    .map((part, at) => (at % 2 === 1 ? part : toTerminalText(part)))
-    .join('');
-}
-
-function indent(text: string, by: number): string {
-  return text.replaceAll('\n', `\n${' '.repeat(by)}`);
 }

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import Table from 'cli-table3';
 import fc from 'fast-check';
-import { drawTable } from '../../../src/cli/terminal/markdown-table.js';
+import { drawTable } from '../../../src/cli/terminal/markdown-render.js';
 
 /** As the table's library measures. */
 const widthOf = createRequire(require.resolve('cli-table3'))('string-width') as (text: string) => number;
