@@ -182,3 +182,16 @@ test('nothing that is described was left out', () => {
   expect(api.operations.filter((operation) => !api.answered.has(operation))).toEqual([]);
   expect(api.operations.length).toBeGreaterThan(50);
 });
+
+test('what is written to a conversation while it is deleted is answered as what is not there, without its inner name', async () => {
+  const id = world.id();
+  await post('/v1/conversations', { id });
+  const key = await world.client.key(id);
+  await world.store.lives.markDeleted(key, [{ life: key.life, at: 1_790_000_000 }]);
+  const { status, json } = await api.ask('/admin', 'POST', `/v1/conversations/${id}/attachments`, {
+    bytes: PNG,
+    headers: { 'content-type': 'image/png' },
+  });
+  expect([status, json]).toEqual([404, expect.objectContaining({ type: expect.stringContaining('not-found') as unknown })]);
+  expect(JSON.stringify(json)).not.toContain(id);
+});

@@ -60,6 +60,9 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof Error && error.name === 'StoreUnavailable') {
     return { status: 503, type: 'unreachable', message: 'the store does not answer; try again', retryAfter: 2 };
   }
+  if (error instanceof Error && error.name === 'LifeDeleted') {
+    return { status: 404, type: 'not-found', message: 'the conversation was deleted while this request came; nothing of it was kept' };
+  }
   if (error instanceof MissingPackage) {
     return { status: 501, type: 'missing-package', message: `this protocol is not served here: ${error.message}` };
   }
