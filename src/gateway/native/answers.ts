@@ -44,6 +44,8 @@ export const answeredAgain = z
   .object({ ...turnResultFields, cut: z.int().openapi({ description: 'turns that went' }), branch: z.int().nullable() })
   .openapi('AnsweredAgain', { description: '`branch` keeps what went' });
 
+export const pendingTurn = z.object({ conversation: z.string(), turn: z.string() });
+
 export const submitted = z
   .object({
     conversation: z.string(),
