@@ -1,8 +1,8 @@
-/** Two hundred random providers (support/hostile-runs.ts), five thousand with PERDURA_LONG=1. `FIRST_SEED` begins elsewhere. */
+/** Five hundred random providers (support/hostile-runs.ts), five thousand with PERDURA_LONG=1. `FIRST_SEED` begins elsewhere. */
 import { startHostileRuns } from '../support/hostile-runs.js';
 import { LONG } from '../support/scene.js';
 
-const RUNS = LONG ? 5_000 : 200;
+const RUNS = LONG ? 5_000 : 500;
 const EACH = RUNS / 10;
 const FIRST = Number(process.env['FIRST_SEED'] ?? 1);
 

@@ -67,7 +67,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     if (description) await goOn(client, id);
     else if (!(await client.start(id, start)).attached) {
       lately.add(id);
-      if (lately.size > MAX_LATELY) lately.delete([...lately][0] ?? '');
+      if (lately.size > MAX_LATELY) lately.delete(lately.keys().next().value ?? '');
       return OLDEST;
     }
     return client.newestCursor(id);

@@ -1,6 +1,6 @@
 /**
  * Clients of stateless protocols send the whole history with each request. The messages alone decide which conversation the request goes
- * on with, and so any gateway finds it.
+ * on with, and so any gateway finds it: the one that began it at once, another one when Temporal lists it.
  *
  * @rule core/family-in-the-id: A conversation of a stateless request has an id that begins with its family: a hash of the token, the `user`
  *   value, the agent, the instructions and the first message. (test: test/gateway/supplied-history.test.ts)
