@@ -44,6 +44,7 @@ export type {
   Body,
   BodyRef,
   ClientTool,
+  LateResult,
   Stop,
   ConversationMessage,
   Entry,

@@ -62,7 +62,8 @@ const EVERY_MS = 500;
  * once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another attempt.
  */
 export async function withHeartbeat<T>(context: Context, work: () => Promise<T>, details?: () => unknown): Promise<T> {
-  const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS);
+  // It keeps no process alive, as one of a test that has left a tool behind.
+  const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS).unref();
   try {
     return await work();
   } finally {

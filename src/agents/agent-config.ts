@@ -130,7 +130,7 @@ const agentMemory = z
     enabled: z.boolean().default(true),
     /** Sub-agents share this memory; with `"snapshot"` they see what was there when they began. */
     shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
-    /** If no plugin cites a result, a model that knows its purpose writes the citation. */
+    /** If no plugin of yours cites a result, a model that knows its purpose writes the citation; if it fails, a built-in plugin does. */
     compactWithModel: z.boolean().default(false),
     /** The prompt for that model, in place of the built-in one. */
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),

@@ -63,6 +63,8 @@ const IDENTITY_BYTES = 256 * 1024;
 const FRESH_MS = 2_000;
 const MAX_KNOWN = 20;
 const MAX_LOADED = 1_000;
+/** Of an agent's hash, as turns remember it. */
+export const VERSION_CHARACTERS = 16;
 
 /** What a person may not have seen yet. */
 export interface AgentTrust {
@@ -84,6 +86,8 @@ export function createAgentLoader(
   mayUse: AgentTrust['mayUse'] = async () => true,
 ): AgentLoader {
   const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
+  /** A turn goes on with the agent that it began with, though another turn has seen a later one since. */
+  const versions = new Map<string, LoadedAgent>();
   const accepted = new Map<string, string>();
   return async (id, scope = id, asOf) => {
     refuseBadId(id);
@@ -91,6 +95,8 @@ export function createAgentLoader(
     const name = `${id}/${scope}`;
     const before = loaded.get(name);
     if (before && asOf !== undefined && before.agent.hash.startsWith(asOf)) return before.agent;
+    const version = versions.get(`${name}/${asOf}`);
+    if (version) return version;
     // Taken before reading: a change made meanwhile shows as another stamp next time.
     const { stamp, changedAt } = readStamp(agentsDir, id, scope);
     if (before?.stamp === stamp) return before.agent;
@@ -115,7 +121,8 @@ export function createAgentLoader(
     });
     // A later approval changes no file here: the next load checks again.
     if (isWhole && now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
-    if (loaded.size > MAX_LOADED) loaded.delete(loaded.keys().next().value ?? '');
+    versions.set(`${name}/${agent.hash.slice(0, VERSION_CHARACTERS)}`, agent);
+    for (const known of [loaded, versions]) if (known.size > MAX_LOADED) known.delete(known.keys().next().value ?? '');
     return agent;
   };
 }

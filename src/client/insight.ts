@@ -21,6 +21,7 @@ import { turnsNamedIn } from '../insight/timeline/read-run.js';
 import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
 import { buildTimeline } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
+import { redactor } from '../memory/documents/forgetting.js';
 import { tokenCounterBy } from '../models/token-counter.js';
 import { orUndefinedAfter } from '../platform/promises.js';
 import { turnNumber } from '../records/identity.js';
@@ -169,6 +170,13 @@ export function createInsight(access: InsightAccess): InsightClient {
     const text = await (await store()).bodies.get(await keyOf(id), ref);
     return text === undefined ? null : text.slice(0, most);
   };
+  /** A prompt of the past had what was forgotten since; a line of words is of a length to be judged, and JSON is not. */
+  const withoutForgotten = async (id: string, text: string | null): Promise<string | null> => {
+    const key = await keyOf(id);
+    return text === null ? null : redactor(await (await store()).documents.forgotten(key), key.scope)(text);
+  };
+  const readWords = async (id: string, ref: string | null, most?: number): Promise<string | null> =>
+    withoutForgotten(id, await bodyOf(id, ref, most));
 
   return {
     async turns(id, { limit = 50, before } = {}) {
@@ -211,7 +219,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async chunk(id, chunk, offset = 0) {
-      const { kind, turn, role, text } = await readChunk(id, chunk, { reading, context, bodyOf });
+      const { kind, turn, role, text } = await readChunk(id, chunk, { reading, context, bodyOf, readWords });
       const end = Math.min(text.length, offset + MAX_CHUNK);
       return {
         id: chunk,
@@ -260,8 +268,8 @@ export function createInsight(access: InsightAccess): InsightClient {
       const changes = findContextChanges(replayed);
       const texts = await Promise.all(
         changes.map(async ({ base, text }) => ({
-          beforeText: await bodyOf(id, base.before),
-          afterText: text?.slice(0, MAX_BASE) ?? (await bodyOf(id, base.after)),
+          beforeText: await readWords(id, base.before),
+          afterText: await (text === null ? readWords(id, base.after) : withoutForgotten(id, text.slice(0, MAX_BASE))),
         })),
       );
       return { changes: changes.map((change, at) => ({ ...change, text: null, ...(texts[at] ?? NO_TEXTS) })), complete, problems };
@@ -341,20 +349,20 @@ async function readChunk(
     reading,
     context,
     bodyOf,
-  }: Pick<InsightAccess, 'reading' | 'context'> & {
-    readonly bodyOf: (id: string, ref: string | null, most?: number) => Promise<string | null>;
-  },
+    readWords,
+  }: Pick<InsightAccess, 'reading' | 'context'> &
+    Readonly<Record<'bodyOf' | 'readWords', (id: string, ref: string | null, most?: number) => Promise<string | null>>>,
 ): Promise<{ readonly kind: DebugChunk['kind']; readonly turn: string | null; readonly role: string | null; readonly text: string }> {
   if (chunk === 'memory') {
     const { chunks } = await context(id);
-    const text = await bodyOf(id, chunks.find(({ kind }) => kind === 'MEMORY')?.ref ?? null);
+    const text = await readWords(id, chunks.find(({ kind }) => kind === 'MEMORY')?.ref ?? null);
     if (text === null) throw new ClientError('not-found', `nothing stands before the messages of ${id}, or the store no longer has it`);
     return { kind: 'MEMORY', turn: null, role: null, text };
   }
   if (chunk === 'system' || chunk === 'tools') {
     const { chunks } = await context(id);
     const { ref = null, tools = null } = chunks.find(({ kind }) => kind === 'SYSTEM') ?? {};
-    const text = await bodyOf(id, chunk === 'system' ? ref : tools, MAX_HEAD);
+    const text = await (chunk === 'system' ? readWords(id, ref, MAX_HEAD) : bodyOf(id, tools, MAX_HEAD));
     if (text === null) throw new ClientError('not-found', `${id} has made no prompt yet, or the store no longer has how it began`);
     return { kind: 'SYSTEM', turn: null, role: null, text };
   }

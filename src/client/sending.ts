@@ -112,6 +112,8 @@ export interface AnswerAgainOptions {
   /** Id of the message that is sent; by default one is made. */
   readonly messageId?: string;
   readonly signal?: AbortSignal;
+  /** Called once the old turns are cut and the new one is there, with its id: from then on only the answer is waited for. */
+  readonly onBegun?: (turn: string) => void;
 }
 
 /** Answers of a last turn, anew or of another question. */
@@ -170,7 +172,7 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
   const answerAgain = async (
     id: string,
     attempt: string,
-    { before, message, signal }: { readonly before: string; readonly message: Message; readonly signal?: AbortSignal },
+    { before, message, signal, onBegun }: { readonly before: string; readonly message: Message } & Omit<AnswerAgainOptions, 'messageId'>,
   ): Promise<AnsweredAgain> => {
     const requestId = randomUUID();
     const args: [RewindRequest] = [{ before, id: requestId, message }];
@@ -180,13 +182,14 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
     const { cut, branch, turnId: turn } = done;
     if (turn === undefined)
       throw new ClientError('failed', `${attempt}: its worker is of an earlier version; the turns are cut all the same`);
+    onBegun?.(turn);
     const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
     const result = await untilEnded(id, { turnId: turn, text: '', stopReason: 'continues', usage, toolCalls: 0 }, signal);
     return { ...result, cut, branch };
   };
 
   return {
-    async retry(id, { messageId = randomUUID(), signal } = {}) {
+    async retry(id, { messageId = randomUUID(), ...options } = {}) {
       const attempt = `cannot answer the last turn of ${id} anew`;
       const messages = await messagesIn(id, attempt, undefined);
       if (messages.some(({ message }) => typeof message.text !== 'string')) {
@@ -195,14 +198,14 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
       // A message that joined the running turn was a separate one.
       const text = messages.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
       const message = checked(attempt, { id: messageId, text, ...besideText(messages), ...(await readTools(id, messages)) });
-      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, signal });
+      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, ...options });
     },
 
-    async edit(id, text, { turn, messageId = randomUUID(), signal } = {}) {
+    async edit(id, text, { turn, messageId = randomUUID(), ...options } = {}) {
       const attempt = `cannot edit ${turn ?? 'the last turn'} of ${id}`;
       const messages = await messagesIn(id, attempt, turn);
       const message = checked(attempt, { id: messageId, text, ...besideText(messages), ...(await readTools(id, messages)) });
-      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, signal });
+      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, ...options });
     },
   };
 }

@@ -6,7 +6,8 @@
  * @rule conversation/effect-until-ended: An effect is in `inFlight` from its start to its end, or until the conversation gives it up; a
  *   later result only adds its cost. (test: test/conversation/turn/turns.test.ts)
  */
-import { acceptReduced, receiveAppEvent, withChunksInContext } from './context/app-events.js';
+import { acceptReduced, receiveAppEvent } from './context/app-events.js';
+import { withChunksInContext } from './context/chunks.js';
 import { rejectInput, requestReset } from './inbox/arrivals.js';
 import { noteUpserted } from './attributes.js';
 import { requestUndo, answerInVain, requestCompaction } from './context/compaction.js';

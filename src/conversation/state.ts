@@ -7,7 +7,7 @@ import type { Delegation, RejectedInput, AgentStatus, TurnError } from './protoc
 import type { AgentSettings } from './state/settings.js';
 import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState, openConsolidation, type ConsolidationState } from './state/compaction-state.js';
-import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
+import { type JsonObject, type LateResult, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
@@ -34,7 +34,7 @@ export interface ConversationState {
   /** Effects that were given up while they ran: what they had cost is counted once, from their fence or their late result. */
   readonly abandoned: readonly string[];
   /** Results of tools that came after a person's stop, until the next turn has them (outbox/late-result-told). Absent: none. */
-  readonly lateResults?: readonly { readonly callId: string; readonly name: string; readonly text: string }[];
+  readonly lateResults?: readonly LateResult[];
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
   /** What its parent knows it by. */
@@ -106,7 +106,7 @@ export interface ConversationState {
   /** Of that, what sub-agents have reported. */
   readonly ofSubAgents?: Usage;
   readonly turnsEnded: number;
-  /** Highest turn number begun. */
+  /** Number of the last turn that has begun and that no rewind has cut. */
   readonly latestTurn: number;
   readonly ended: readonly EndedTurn[];
   /** What outside has requested under an id, and the answers (requests.ts). */

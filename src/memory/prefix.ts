@@ -34,7 +34,7 @@ export interface Prefix {
   readonly turn: PastTurn;
   /** All turns up to it, of earlier sessions too. */
   readonly line: readonly PastTurn[];
-  /** Of its session, also those that a summary replaces. */
+  /** Of its session, also those that a summary replaces. Chunks of the application as they are at the end (placeChunks). */
   readonly session: readonly PastTurn[];
   /** Those that a model call sees word for word. */
   readonly context: readonly PastTurn[];
@@ -59,12 +59,15 @@ export function groupTurns(entries: readonly Entry[]): PastTurn[] {
 
 /** Undefined when there is no such turn. `atEnd`: with the summaries too that were made after it. */
 export function findPrefix(past: Past, number: number, { atEnd = false }: { readonly atEnd?: boolean } = {}): Prefix | undefined {
-  const turns = groupTurns(past.entries);
-  const turn = turns.find((one) => one.number === number);
-  if (!turn) return undefined;
+  const all = groupTurns(past.entries);
+  const last = all.find((one) => one.number === number);
+  if (!last) return undefined;
+  const turns = onPath(all, past.cuts, atEnd ? Infinity : last.begun);
+  const turn = turns.find((one) => one.number === number) ?? last;
   const line = lineTo(turns, past.cuts, turn.begun);
-  const session = sessionTo(turns, past.cuts, turn);
-  const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
+  const had = sessionTo(turns, past.cuts, turn);
+  const session = placeChunks(had, line);
+  const here = new Set(slotsIn(had));
   const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: atEnd ? Infinity : turn.ended }))
     .filter(({ slots }) => slots.length > 0 && listSlots(slots).every((slot) => here.has(slot)))
     .sort(byAge)
@@ -73,7 +76,7 @@ export function findPrefix(past: Past, number: number, { atEnd = false }: { read
   const covered = new Set(episodes.flatMap(({ slots }) => listSlots(slots)));
   const context = session.flatMap((one) => {
     const entries = one.entries.filter(({ slot }) => !covered.has(slot));
-    return entries.length > 0 ? [{ ...one, entries }] : one === turn ? [one] : [];
+    return entries.length > 0 ? [{ ...one, entries }] : one.number === turn.number ? [one] : [];
   });
   return { turn, line, session, episodes, context };
 }
@@ -84,14 +87,14 @@ export function prefixBefore(past: Past, number: number): Beforehand | undefined
   if (!whole) return undefined;
   const turn = whole.line.at(-2);
   // The first turn of a session has none of another in its context.
-  const isFirst = !turn || !whole.session.includes(turn);
+  const isFirst = !turn || !whole.session.some(({ number: other }) => other === turn.number);
   if (!isFirst) return findPrefix(past, turn.number);
   return { ...(turn && { turn }), line: whole.line.slice(0, -1), session: [], context: [], episodes: [] };
 }
 
 /** The turns that a conversation has now, without those that rewinds have cut. */
 export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): PastTurn[] {
-  return lineTo(groupTurns(entries), cuts, Infinity);
+  return lineTo(onPath(groupTurns(entries), cuts, Infinity), cuts, Infinity);
 }
 
 /** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one replaces. */
@@ -145,6 +148,66 @@ function toTurn(number: number, ofTurn: readonly Entry[]): PastTurn {
 /** The rewind after which something began. */
 export function cutBefore(cuts: readonly Cut[], begun: number): Cut | undefined {
   return cuts.reduce<Cut | undefined>((latest, cut) => (cut.slot < begun && cut.slot >= (latest?.slot ?? -1) ? cut : latest), undefined);
+}
+
+/**
+ * Turns without what the application added or removed in another branch: where a rewind has led back to a turn, the chunks that came next
+ * are of that turn too.
+ */
+function onPath(turns: readonly PastTurn[], cuts: readonly Cut[], begun: number): PastTurn[] {
+  if (cuts.length === 0) return [...turns];
+  const path = new Set<Cut | undefined>([undefined]);
+  for (let cut = cutBefore(cuts, begun); cut; cut = cutBefore(cuts, cut.begun)) path.add(cut);
+  return turns.map((turn) => ({ ...turn, entries: turn.entries.filter((one) => !isOfApp(one) || path.has(cutBefore(cuts, one.slot))) }));
+}
+
+function isOfApp({ message }: Entry): boolean {
+  return message.role === 'user' && (message.from === 'app' || message.removes !== undefined);
+}
+
+/**
+ * A chunk that was updated stands in its first version's place, and one that was removed is in no context.
+ *
+ * @rule memory/latest-chunks: Of the application's chunks, what goes on from a turn has those of its line that were there at its end, each in
+ *   its latest version. (test: test/activities/chunks-of-lives.test.ts)
+ */
+function placeChunks(session: readonly PastTurn[], line: readonly PastTurn[]): PastTurn[] {
+  const entries = line.flatMap((turn) => turn.entries);
+  const latest = new Map<number, Entry>();
+  const gone = new Set<number>();
+  const first = firstVersions(entries);
+  for (const entry of [...entries].sort((a, b) => a.slot - b.slot)) {
+    const { message } = entry;
+    if (message.role !== 'user') continue;
+    for (const slot of message.removes ?? []) gone.add(slot);
+    if (message.updates === undefined) continue;
+    gone.add(message.updates);
+    latest.set(first.get(entry.slot)?.slot ?? entry.slot, entry);
+  }
+  const here = new Set(slotsIn(session));
+  return session.map((turn) => ({
+    ...turn,
+    entries: turn.entries.flatMap((entry) => {
+      const { role } = entry.message;
+      const newest = latest.get(entry.slot) ?? entry;
+      const isElsewhere = role === 'user' && first.has(entry.slot) && newest === entry && here.has(first.get(entry.slot)?.slot ?? 0);
+      if (gone.has(newest.slot) || isElsewhere || (role === 'user' && entry.message.removes)) return [];
+      return [newest];
+    }),
+  }));
+}
+
+/** By the slot of each later version of a chunk. */
+export function firstVersions(entries: readonly Entry[]): ReadonlyMap<number, Entry> {
+  const bySlot = new Map(entries.map((entry) => [entry.slot, entry]));
+  const first = new Map<number, Entry>();
+  for (const entry of [...entries].sort((a, b) => a.slot - b.slot)) {
+    const { message, slot } = entry;
+    if (message.role !== 'user' || message.updates === undefined) continue;
+    const earlier = first.get(message.updates) ?? bySlot.get(message.updates);
+    if (earlier) first.set(slot, earlier);
+  }
+  return first;
 }
 
 function lineTo(turns: readonly PastTurn[], cuts: readonly Cut[], begun: number): PastTurn[] {

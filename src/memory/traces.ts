@@ -10,6 +10,7 @@ import {
   type Body,
   type Entry,
   type JsonValue,
+  type LateResult,
   type Media,
   type MediaSource,
   type ToolResultMessage,
@@ -52,6 +53,8 @@ export interface RawTrace {
 type TraceBody = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
 
 export function toTraces(entry: Entry, conversationId: string): RawTrace[] {
+  const { late } = entry.message.role === 'user' ? entry.message : {};
+  if (late) return [{ ...inTurn(entry, late), ...traceOfLate(late), conversation_id: conversationId, slot: entry.slot }];
   return toTraceBodies(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
     id: traceId(entry.slot, i),
     ts: entry.ts,
@@ -141,6 +144,23 @@ function traceOfResult({ callId, name, outcome, text, ...media }: ToolResultMess
   };
 }
 
+/** Seed 000: a result has the turn of its call, also where it comes after the next message. Nothing of that turn is after it. */
+function inTurn({ slot, turn, ts }: Entry, { callId }: LateResult): Pick<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq'> {
+  return { id: traceId(slot, 0), ts, turn_id: /^turn_\d+(?=\/)/.exec(callId)?.[0] ?? turn, seq: slot };
+}
+
+/** In the place of the call's earlier result. */
+const LATE = 'late';
+
+export function isLate({ tags }: { readonly tags?: readonly string[] | undefined }): boolean {
+  return tags?.includes(LATE) === true;
+}
+
+function traceOfLate({ callId, name, text, ref }: LateResult): TraceBody {
+  const result = traceOfResult({ role: 'tool', callId, name, outcome: 'ok', text });
+  return { ...result, ...(ref !== undefined && { tool_result_ref: ref }), tags: [LATE] };
+}
+
 function toContentRef(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
   const refs = texts.flatMap((text) => (isBodyRef(text) ? [text.ref] : []));
   return refs.length === 0 ? {} : { content_ref: refs.join(' ') };
@@ -180,7 +200,8 @@ export function toToolInteractions(traces: readonly RawTrace[], turnId?: string)
   for (const trace of traces) {
     if (trace.trace_type !== 'tool_result') continue;
     const id = trace.tool_call_id ?? '';
-    results.set(id, [...(results.get(id) ?? []), trace]);
+    const before = results.get(id) ?? [];
+    results.set(id, isLate(trace) ? [...before.slice(0, -1), trace] : [...before, trace]);
   }
   const calls = traces.filter((trace) => trace.trace_type === 'tool_call');
   const called = calls.map((call) => toInteraction(call, results.get(call.tool_call_id ?? '')?.shift()));

@@ -65,8 +65,14 @@ export interface UserMessage extends Media {
   readonly text: Body;
   /** Who else speaks in a person's place: Perdura itself (a hint, what was left out), or the application's events. */
   readonly from?: 'notice' | 'app';
+  /** Of a notice: the result that it tells. */
+  readonly late?: LateResult;
   /** Of the application's, the chunk's type where it is not WORKING_FLOW: it stays in the prompt until the application removes it. */
   readonly chunk?: string;
+  /** Slot of the application's chunk whose place this one takes. */
+  readonly updates?: number;
+  /** Slots of chunks that the application took out here: a notice for the record, in no prompt. */
+  readonly removes?: readonly number[];
   /** Where the tools lie, as JSON, that came with it. */
   readonly tools?: { readonly ref: string };
   /** What the request of the message has set (MessageContent). */
@@ -104,7 +110,7 @@ export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 export interface ItemRef {
   readonly id: string;
   readonly citation: string;
-  /** No plugin had anything to say: its beginning and end stand for it. */
+  /** No plugin of the user's made it: a model may, if the agent says so. */
   readonly isPlain?: true;
 }
 
@@ -253,25 +259,20 @@ export function mediaBytes(carrier: Media): number {
   return sourcesIn(carrier).reduce((sum, { source }) => sum + ('base64' in source ? source.base64.length : 0), 0);
 }
 
-/** A notice of what a tool has reported after its turn was stopped. */
-export function lateResultNotice({
-  name,
-  callId,
-  text,
-}: {
-  readonly name: string;
+/** What a tool has reported after its turn was stopped: it amends the call's trace, and its words are the tool's. */
+export interface LateResult {
   readonly callId: string;
+  readonly name: string;
+  /** Its beginning, where it is long; `ref` is where the whole of it lies. */
   readonly text: string;
-}): string {
+  readonly ref?: string;
+}
+
+export function lateResultNotice({ name, callId, text }: LateResult): string {
   return (
     `[The tool ${name} (${callId}) still ran when the person stopped that turn, and has finished since. ` +
     `Its result, which comes from the tool and not from the user:\n${text}]`
   );
-}
-
-/** The tool whose words a notice has; undefined: none. */
-export function toolInNotice(notice: string): string | undefined {
-  return /^\[The tool (\S+) \(\S+\) still ran /.exec(notice)?.[1];
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };

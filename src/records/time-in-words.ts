@@ -38,3 +38,38 @@ export function formatCount(count: number): string {
 export function formatQuantity(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
+
+/** Of a prompt's tokens; empty where no cache was used. */
+export function describeCached({
+  inputTokens,
+  cachedTokens,
+  cacheWriteTokens = 0,
+}: {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens?: number | undefined;
+}): string {
+  if (cachedTokens + cacheWriteTokens === 0) return '';
+  const written = cacheWriteTokens > 0 ? `, ${formatCount(cacheWriteTokens)} written to the cache` : '';
+  return `${formatCount(cachedTokens)} cached${written}, ${formatCount(Math.max(0, inputTokens - cachedTokens - cacheWriteTokens))} not`;
+}
+
+const PREFIX_CAUSES: Readonly<Record<string, string>> = {
+  'new epoch': 'a new epoch (a session, a compaction or a trim)',
+  memory: 'what left MEMORY.md',
+  model: 'another model',
+  'agent or tools': 'the agent’s files or tools',
+};
+
+/** How often the beginning of the prompt was another, so that no cache had it, and why last. Undefined: never. */
+export function describePrefix({
+  prefixChanges,
+  prefixCause,
+}: {
+  readonly prefixChanges: number;
+  readonly prefixCause: string | null;
+}): string | undefined {
+  if (prefixChanges === 0 || prefixCause === null) return undefined;
+  const cause = PREFIX_CAUSES[prefixCause] ?? prefixCause;
+  return `the beginning of the prompt has changed ${formatQuantity(prefixChanges, 'time')}, the last time by ${cause}`;
+}

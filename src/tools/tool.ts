@@ -52,6 +52,8 @@ export interface ToolContext {
     readonly search: (query: RecallQuery) => Promise<readonly Recalled[]>;
     /** The messages at an address and around it, in their order; empty where nothing is there. */
     readonly open: (address: string, around?: number) => Promise<readonly Recalled[]>;
+    /** The pictures and documents that came with the message at an address. */
+    readonly files: (address: string) => Promise<Media>;
   };
   /**
    * Why this tool, called with these arguments, would not run as this call does, by the agent's rules: where a page redirects to, for one.

@@ -114,6 +114,60 @@ export const reviewUpdate = defineUpdate<Reviewed, [ReviewRequest]>('accept');
 export const careUpdate = defineUpdate<Cared, [CareRequest?]>('care');
 export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 
+/** What Temporal's page shows beside each name; the payloads stand in docs/reference/contract.md. */
+export const DESCRIPTIONS = {
+  signal: {
+    message: 'Says something to the agent, or /new.',
+    new: 'Begins a new session; the old one is consolidated into long-term memory.',
+    interrupt: 'Stops the running turn.',
+    decide: 'Approves or denies a tool call, or answers a question.',
+    child: 'From a sub-agent: what it waits for, how it is stepped, how it ended.',
+    parent: 'From the conversation that started this sub-agent: how it goes on.',
+    close: 'Ends the conversation once its queue is empty.',
+    rename: 'Gives it another title.',
+    event: 'An event of the application, for its reducer.',
+    consolidated: 'From the memory workflow: how a request to consolidate ended.',
+    consolidate: 'Turns of a conversation, to be consolidated into long-term memory.',
+    forget: 'Removes what long-term memory has of a text.',
+    deleted: 'A conversation was deleted.',
+    accept: 'Takes or refuses lines that wait for a person.',
+    care: 'Tidies up what stores keep of the scope.',
+  },
+  update: {
+    send: 'Says something to the agent, and answers with the result of its turn.',
+    turn: 'Waits for the result of a turn.',
+    reset: 'Begins a new session, and answers once it has begun.',
+    enqueue: 'Says something to the agent, and answers once it is queued.',
+    withdraw: 'Takes a message out of the queue.',
+    decide: 'Approves or denies a tool call, or answers a question; refused where nothing waits for it.',
+    raiseBudget: 'Sets what it may use in all.',
+    setModel: 'Chooses the model of the next turns; null: that of the agent.',
+    dispatch: 'An event of the application, for its reducer.',
+    setMode: 'Has it run by itself (auto), or wait for steps (stepping).',
+    step: 'Takes one step of a conversation that is stepped.',
+    setBreakpoints: 'Says where a conversation in auto stops.',
+    editQueue: 'Moves, drops or clears what is queued.',
+    executeTruncation: 'Takes these chunks out of the prompt.',
+    triggerCompaction: 'Makes these chunks memory.',
+    truncate: 'Takes the oldest out of the prompt, down to the hard threshold.',
+    compact: 'Makes older turns memory now.',
+    undoCompaction: 'Brings back what the last compaction took out of the prompt.',
+    rewind: 'Removes the turns after a given one; they stay as a branch.',
+    opened: 'Waits until a fork, or what was resumed, has its beginning.',
+    forget: 'Removes what long-term memory has of a text.',
+    accept: 'Takes or refuses lines that wait for a person.',
+    care: 'Tidies up what stores keep of the scope.',
+  },
+  query: {
+    status: 'Its phase, its turns, its context and costs, and what it waits for.',
+    queue: 'What is queued, in its order.',
+    approvals: 'What waits for a person.',
+    control: 'How it is stepped, and what a step would do.',
+    checkTokenUsage: 'How full the context is.',
+    context: 'What the next model call sees, by its chunks.',
+  },
+} as const satisfies Readonly<Record<'signal' | 'update' | 'query', Readonly<Record<string, string>>>>;
+
 /** Types of the failures that a client can meet. */
 export const FAILURES = {
   invalidStart: 'InvalidStart',

@@ -86,6 +86,12 @@ export function refuseWhenClosing({ closing }: ConversationState): void {
   refuseFor(closing === 'no' ? undefined : 'the conversation is closing and takes no new messages; start another', FAILURES.closing);
 }
 
+/** A sub-agent takes no new messages from its start, and all else as any conversation does, until its task is done. */
+export function refuseWhenDone(state: ConversationState): void {
+  const isWorking = state.parent && state.closing === 'running-out' && (state.turn !== null || state.queue.length > 0);
+  if (!isWorking) refuseWhenClosing(state);
+}
+
 /** Of one that cannot begin with the turns that it was to begin with: a waiting caller gets its reason, and is not sent to a next run. */
 export function refuseUnopened({ lineage }: ConversationState): void {
   if (lineage?.refused) refuseFor(lineage.refused.message, failureType(lineage.refused.type));

@@ -25,9 +25,11 @@ import {
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
+import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import type { Host } from './host.js';
+import { DESCRIPTIONS } from './messages.js';
 import { measureByServer, type MeasureHistory } from './measured-history.js';
 
 /**
@@ -47,7 +49,7 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     measure,
     isReplaying: () => workflowInfo().unsafe.isReplaying,
     patched,
-    setHandler: setHandler as Host['setHandler'],
+    setHandler: describedHandler as Host['setHandler'],
     onOtherSignal: (handle) => setDefaultSignalHandler(handle),
     onOtherUpdate: (handle) => setDefaultUpdateHandler(handle),
     allHandlersFinished,
@@ -68,6 +70,17 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     setCurrentDetails,
     observer,
   };
+}
+
+/** With the words that Temporal's page shows. */
+function describedHandler(
+  message: UpdateDefinition<unknown> | SignalDefinition | QueryDefinition<unknown>,
+  handle: () => unknown,
+  options?: { readonly validator: () => void },
+): void {
+  const known: Readonly<Record<string, string>> = DESCRIPTIONS[message.type];
+  const description = known[message.name];
+  setHandler(message as UpdateDefinition<unknown>, handle, { ...options, ...(description !== undefined && { description }) });
 }
 
 /** The time of the workflow task, which a replay sees again: the one place that asks for it. */

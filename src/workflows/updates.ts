@@ -54,7 +54,7 @@ import {
   parentSignal,
   renameSignal,
 } from './messages.js';
-import { arrival, failureType, refuseFor, refuseWhenClosing, type DefineRequest, type Handling } from './requests.js';
+import { arrival, failureType, refuseFor, refuseWhenClosing, refuseWhenDone, type DefineRequest, type Handling } from './requests.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readConsolidationNews } from '../conversation/protocol/memory-contract.js';
 import { newsRefusal } from '../conversation/turn/delegation.js';
@@ -90,7 +90,7 @@ function handleContext(defineRequest: DefineRequest): void {
   ] as const) {
     defineRequest(update, {
       read: (payload) => readOptionalText(payload, name, 'id'),
-      refuse: refuseWhenClosing,
+      refuse: refuseWhenDone,
       known: { as, id: (id) => id },
       events: (_, { id: requestId, at }) => [{ kind, requestId, at }],
       answer: existing,
@@ -103,7 +103,7 @@ function handleContext(defineRequest: DefineRequest): void {
     defineRequest(update, {
       read: (payload) => readChosenChunks(payload, name),
       refuse: (state, { id, slots }) => {
-        refuseWhenClosing(state);
+        refuseWhenDone(state);
         // Sent again, in a later run, it is known.
         const refusal = id !== undefined && isKnown(state, what, id) ? undefined : choiceRefusal(state, slots);
         refuseFor(refusal && `${name} is refused: ${refusal}`, FAILURES.invalidMessage);
@@ -142,7 +142,7 @@ function handleStepping(defineRequest: DefineRequest): void {
   defineRequest(dispatchUpdate, {
     read: readAppEvent,
     refuse: (state, { id, payload }) => {
-      refuseWhenClosing(state);
+      refuseWhenDone(state);
       const refusal = id !== undefined && isKnownEvent(state, id) ? undefined : appEventRefusal(state, payload);
       refuseFor(refusal && `the event is refused: ${refusal}`, FAILURES.queueFull);
     },

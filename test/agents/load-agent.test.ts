@@ -266,6 +266,17 @@ describe('a loader', () => {
     expect(systems).toEqual([expect.stringContaining('helpful'), 'one', 'other', expect.stringContaining('helpful')]);
   });
 
+  it('gives a turn the agent that it began with, though another turn has seen a later one since', async () => {
+    write('ada', {}, 'one');
+    const load = createAgentLoader(agents, later);
+    const began = await load('ada');
+    write('ada', { maxTokens: 5 }, 'other');
+    expect((await load('ada')).system).toBe('other');
+
+    expect(await load('ada', 'ada', began.hash.slice(0, 16))).toBe(began);
+    expect((await load('ada', 'ada', 'never seen')).system).toBe('other');
+  });
+
   it('sees a change of the same size in the same instant', async () => {
     write('ada', {}, 'aaa');
     const load = createAgentLoader(agents);

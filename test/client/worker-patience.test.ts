@@ -34,3 +34,18 @@ test('a server that has just come back knows no worker for a moment, and one tha
   expect(await lookedFor(false, away, false, true)).toMatchObject({ end: 'answered' });
   expect(await lookedFor(away)).toMatchObject({ end: 'answered' });
 });
+
+test('where the workflow task fails again and again, its words end the call; one that failed once does not', async () => {
+  const waited = async (...finds: readonly (string | undefined)[]): Promise<unknown> => {
+    let looks = 0;
+    const patience = {
+      ...{ attempt: 'cannot send to c-1', signal: undefined, patienceMs: PATIENCE_MS, hasWorker: () => Promise.resolve(true) },
+      whyFailing: () => Promise.resolve(finds[Math.min(looks++, finds.length - 1)]),
+      giveUp: (why?: string) => Promise.resolve(new ClientError('failed', `it fails: ${why}`)),
+    };
+    const answered = (): Promise<string> => new Promise((resolve) => setTimeout(resolve, 8 * PATIENCE_MS, 'answered'));
+    return unlessNoWorker(patience, answered).catch((error: unknown) => (error as ClientError).message);
+  };
+  expect(await waited('the reducer was stopped')).toBe('it fails: the reducer was stopped');
+  expect(await waited('the reducer was stopped', undefined)).toBe('answered');
+});

@@ -183,6 +183,20 @@ test('nothing that is described was left out', () => {
   expect(api.operations.length).toBeGreaterThan(50);
 });
 
+test('another answer that needs a step is waited for no longer than was asked, and its turn goes on', async () => {
+  const id = world.id();
+  const at = `/v1/conversations/${id}`;
+  await post('/v1/conversations', { id });
+  await post(`${at}/messages`, { text: 'hello' });
+  await send('PATCH', at, { mode: 'stepping' });
+  const again = await api.ask('/admin', 'POST', `${at}/retry?wait=0.2`, { body: {} });
+  expect([again.status, again.json]).toEqual([202, { conversation: id, turn: 'turn_0002' }]);
+  const edited = await api.ask('/admin', 'POST', `${at}/edit?wait=0`, { body: { text: 'another word', turn: 'turn_0001' } });
+  expect([edited.status, edited.json]).toMatchObject([404, {}]);
+  await send('PATCH', at, { mode: 'auto' });
+  expect(await get(`${at}/turns/turn_0002`)).toMatchObject({ text: 'You said: hello' });
+});
+
 test('what is written to a conversation while it is deleted is answered as what is not there, without its inner name', async () => {
   const id = world.id();
   await post('/v1/conversations', { id });

@@ -18,7 +18,7 @@ import {
   MAX_MEMORY_SIZE,
   repairPrompt,
 } from '../../src/memory/consolidation/prompt.js';
-import { answer, calls, chat, conversation, result, user } from './builders.js';
+import { answer, calls, chat, conversation, result, user, type Told } from './builders.js';
 
 const at = (second: number) => new Date((1738100000 + second) * 1000).toISOString();
 const said = (role: string, content: string, over: Partial<ConversationEntry> = {}): ConversationEntry => ({
@@ -69,6 +69,16 @@ describe('the messages of a conversation', () => {
       ['', ['send']],
       ['And?', undefined],
     ]);
+  });
+
+  test('of what was pasted the ends are there: four pastes of 200 KB do not make a question of 200,000 tokens', () => {
+    const paste = (n: number) => user(`Look at paste ${n}: ${'a line of a log; '.repeat(12_000)} What of paste ${n} matters?`);
+    const entries = toConversationEntries(conversation(...[1, 2, 3, 4].map((n): Told => [n, paste(n), answer('Seen.')])));
+    const { text, pieces } = consolidationPrompt({ entries, currentMemory: '' });
+    expect(pieces).toEqual([]);
+    expect(text.length).toBeLessThan(80_000);
+    for (const n of [1, 2, 3, 4])
+      expect(text).toMatch(new RegExp(`Look at paste ${n}: [^]*characters of this message are left out[^]*What of paste ${n} matters`));
   });
 
   test('a late result counts for the turn of its call', () => {

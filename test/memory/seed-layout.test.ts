@@ -1,5 +1,6 @@
 import type { Entry } from '../../src/records/message.js';
 import type { PastLife } from '../../src/memory/past-life.js';
+import { toImported } from '../../src/memory/imported-life.js';
 import { MAX_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
 import type { FactRecord } from '../../src/stores/store.js';
 import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
@@ -103,6 +104,34 @@ test('without perdura.json the seed’s fields are enough for what was said, don
   ]);
 });
 
+test('without the optional archive its summaries stay, each for the turns that it tells of, and other programs name turns as they like', () => {
+  const trace = (turn_id: string) =>
+    JSON.stringify({ id: turn_id, ts: 5, turn_id, seq: 1, trace_type: 'user', content: turn_id, source_event: 'E' });
+  const told = (id: string, ...turn_ids: string[]) => JSON.stringify({ id, ts: 9, turn_ids, summary: id, tags: [], salience: 1 });
+  const read = readLayout({
+    'raw_traces.jsonl': [trace('d'), trace('e')].join('\n'),
+    'episodic.jsonl': [told('ep_0001', 'a', 'b'), told('ep_0002', 'c'), told('ep_0003', 'e')].join('\n'),
+  });
+  expect(read.problems).toEqual([]);
+  expect(read.life.entries.map(({ turn, message }) => [turn, shown(message)])).toEqual([
+    ['turn_0001', 'notice'],
+    ['turn_0002', 'notice'],
+    ['turn_0003', 'notice'],
+    ['turn_0004', 'd'],
+    ['turn_0005', 'e'],
+  ]);
+  const imported = toImported(read.life);
+  expect(imported).toMatchObject({ problems: [expect.stringContaining('ep_0003')] });
+  expect(imported.kind === 'life' && imported.life.episodes).toMatchObject([
+    { id: 'ep_0002', turn_ids: ['turn_0003'], slots: [[3, 3]] },
+    { id: 'ep_0001', turn_ids: ['turn_0001', 'turn_0002'], slots: [[1, 2]] },
+  ]);
+});
+
+function shown(message: Entry['message']): unknown {
+  return message.role === 'user' ? (message.from ?? message.text) : message.role;
+}
+
 test('an address of another kind, and a path of another machine, are left out', () => {
   const media = { images: ['data:audio/mpeg;base64,aGk='], audio: ['/tmp/a.mp3', 'data:audio/x-m4a;base64,aGk='], video: ['ftp://a/b'] };
   const trace = { id: 'x', ts: 1, turn_id: 't', seq: 1, trace_type: 'user', content: 'hi', source_event: 'E', media };
@@ -151,9 +180,9 @@ test('what is damaged is left out and named, by its file and line; the rest is r
   });
   expect([life.entries.length, life.episodes.length, facts.length]).toEqual([3, 2, 2]);
   expect(problems).toEqual([
+    'episodic.jsonl line 1: not JSON',
     'perdura.json entry 4: slot 6 is there already',
     'perdura.json entry 5: not an entry',
-    'episodic.jsonl line 1: not JSON',
     "semantic.jsonl line 3: without the seed's fields",
     "semantic.jsonl line 4: without the seed's fields",
   ]);

@@ -1,4 +1,6 @@
 import { toToolInteractions, toTraces, type RawTrace } from '../../src/memory/traces.js';
+import { seedTraceSchema, toEntries } from '../../src/memory/seed-layout/seed-trace.js';
+import { lateResultNotice } from '../../src/records/message.js';
 import { calls, conversation, result, user, type Told } from './builders.js';
 
 const tracesOf: (...turns: Told[]) => RawTrace[] = (...turns) => conversation(...turns).flatMap((entry) => toTraces(entry, 'conv_8'));
@@ -40,6 +42,18 @@ test('a late result keeps the turn of its call, also where it is written before 
   expect(toToolInteractions(late, 'turn_0001')).toMatchObject([{ tool_call_id: 'c1', status: 'SUCCESS', turn_id: 'turn_0001' }]);
   expect(toToolInteractions(late, 'turn_0002')).toEqual([]);
   expect(toToolInteractions(late.toReversed())).toMatchObject([{ tool_call_id: 'c1', status: 'SUCCESS' }]);
+});
+
+test('a result that came after a stop takes the place of the one that did not know, in the turn of its call, also once it is imported', () => {
+  const late = { callId: 'turn_0001/c1', name: 'look', text: 'paid' };
+  const unknown = { ...result('turn_0001/c1', 'Interrupted'), outcome: 'unknown' } as const;
+  const notice = { role: 'user', text: lateResultNotice(late), from: 'notice', late } as const;
+  const traces = tracesOf([1, user('a'), calls(['turn_0001/c1']), unknown], [2, user('b'), notice]);
+  expect(traces.at(-1)).toMatchObject({ trace_type: 'tool_result', turn_id: 'turn_0001', tool_result: 'paid', tags: ['late'] });
+  expect(toToolInteractions(traces)).toMatchObject([{ turn_id: 'turn_0001', status: 'SUCCESS', result: 'paid', error: null }]);
+  const read = toEntries(traces.map((trace) => seedTraceSchema.parse(trace)));
+  expect(read.flatMap(({ message }) => (message.role === 'tool' ? [message.text] : []))).toEqual(['paid']);
+  expect(read.map(({ turn }) => turn)).toEqual(['turn_0001', 'turn_0001', 'turn_0001', 'turn_0002']);
 });
 
 test('a result whose trace names a later turn belongs to the turn of its call', () => {

@@ -151,7 +151,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 /** What reaches beyond the window, but for what scrolls by itself. */
 export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('body *')]
-    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest('pre, .wide, .tabs, .unseen, svg'))
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest('pre, .wide, .tabs, .parts, .unseen, svg'))
     .map((element) => element.className || element.tagName)`);
 }
 

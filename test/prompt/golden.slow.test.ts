@@ -2,13 +2,12 @@
  * Whole prompts at moments where a context changes, as golden/NAME.txt has them: whoever changes what a model reads sees it here first.
  * `PERDURA_GOLDEN=write` writes them anew, and the difference is to be read as the model would.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
 import type { Model, ModelRequest, ModelResponse } from '../../src/models/model.js';
 import type { ConversationMessage } from '../../src/records/message.js';
 import { callTool, createScriptedModel, startInMemory, type InMemory, type ScriptedLine } from '../../src/testing/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
+import { expectGolden } from './expect-golden.js';
 
 const BEGAN = new Date('2026-11-20T09:00:00Z');
 const MINUTE = 60_000;
@@ -121,16 +120,7 @@ async function open(agent: object = {}, files: Record<string, string> = {}) {
     agents: {
       default: {
         'agent.json': {
-          tools: [
-            'read_file',
-            'check',
-            'hang',
-            'set_task',
-            'read_episode',
-            'retrieve_from_memory',
-            'show_attachment',
-            'compact_context',
-          ].filter((one) => one !== 'show_attachment'),
+          tools: ['read_file', 'check', 'hang', 'set_task', 'read_episode', 'retrieve_from_memory', 'compact_context'],
           ...agent,
         },
         'SOUL.md': 'You check files.',
@@ -170,12 +160,6 @@ function bodyOf(message: ConversationMessage): string {
   const text = textIn(message);
   const cut = text.length > 6_000 ? `${text.slice(0, 3_000)}\n(…)\n${text.slice(-3_000)}` : text;
   return `${message.role === 'tool' ? `${message.name} (${message.outcome}): ` : ''}${cut}`;
-}
-
-function expectGolden(name: string, text: string): void {
-  const file = join(__dirname, 'golden', `${name}.txt`);
-  if (process.env['PERDURA_GOLDEN'] === 'write') writeFileSync(file, text);
-  expect(text).toBe(readFileSync(file, 'utf8'));
 }
 
 test('turn 2', async () => {

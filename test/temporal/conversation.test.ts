@@ -2,7 +2,12 @@
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { expectReplays } from '../support/replays.js';
+import { DESCRIPTIONS } from '../../src/workflows/messages.js';
 import { startWorld, type World } from '../support/world.js';
+
+const conversationNames = [DESCRIPTIONS.signal, DESCRIPTIONS.update, DESCRIPTIONS.query].flatMap((all) =>
+  Object.entries<string>(all).filter(([name]) => !['consolidate', 'forget', 'deleted', 'accept', 'care'].includes(name)),
+);
 
 describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   let redis: RedisServer | undefined;
@@ -46,6 +51,9 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
       'user',
       'assistant',
     ]);
+    // What Temporal's page shows beside the names.
+    const shown = JSON.stringify(await world.temporal.workflow.getHandle(id).query('__temporal_workflow_metadata'));
+    for (const [name, description] of conversationNames) expect(shown).toContain(`"name":"${name}","description":"${description}"`);
     world.api.assertDone();
     await expectReplays(world);
   });

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createClientWith } from '../../src/client.js';
 import { bundleCustomWorkflows } from '../../src/extensions/custom-workflows.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
@@ -74,6 +75,17 @@ test.each([
   expect(failure).toContain(`the reducer of ${type}`);
   const other = await open();
   expect(await workflowTaskFailures(world, other)).toEqual([]);
+});
+
+test('who dispatches to it hears why it cannot go on, and so does who sends it a message', async () => {
+  const id = await open();
+  const impatient = createClientWith({
+    ...{ client: world.temporal, namespace: 'default', taskQueue: world.taskQueue, workerPatienceMs: 3_000 },
+    store: () => ({ ...world.store, close: () => Promise.resolve() }),
+  });
+  const words = /cannot go on, its workflow task fails again and again: the reducer of loops was stopped after .*dispatch it again/;
+  await expect(impatient.dispatch(id, { type: 'loops' })).rejects.toThrow(words);
+  await expect(impatient.send(id, say(id, 'are you there?'))).rejects.toThrow(/the reducer of loops was stopped/);
 });
 
 test('once a worker has a reducer that returns, the waiting event is reduced', async () => {

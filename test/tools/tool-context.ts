@@ -22,7 +22,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
       snapshot: () => Promise.reject(new Error('there is no store')),
     },
     history: async function* () {},
-    recall: { search: () => Promise.resolve([]), open: () => Promise.resolve([]) },
+    recall: { search: () => Promise.resolve([]), open: () => Promise.resolve([]), files: () => Promise.resolve({}) },
     episodes: () => Promise.resolve([]),
     ...given,
   };

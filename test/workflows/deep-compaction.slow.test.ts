@@ -93,6 +93,9 @@ test.each(['measure', 'weigh'])(
     const last = said(requests.at(-1));
     expect(last).toContain(`${Math.min(3, summaries.length)}) Summary ${summaries.length}: the tide was measured`);
     expect(last).toContain('[SUMMARIZED IN PART]');
+    // Each step of the turn is summarized or shown, counted over all of its compactions.
+    const summarized = Number(/the first (\d+) steps of the work on it are in the summaries above/.exec(last)?.[1]);
+    expect(summarized + (requests.at(-1)?.messages ?? []).filter(({ role }) => role === 'assistant').length).toBe(44);
     const status = await world.client.status(id);
     expect(status.context.compactions).toBe(summaries.length);
     expect((await world.client.control(id)).leftOut).toBe(0);

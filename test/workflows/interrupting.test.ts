@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { rateLimited, silence } from '../support/provider-apis/faults.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
+import { toToolInteractions, toTraces } from '../../src/memory/traces.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
@@ -17,6 +18,13 @@ const deaf = defineTool({
   policy: { timeoutMs: 600_000 },
   run: () => new Promise<string>(() => undefined),
 });
+const shipped = { done: (): void => undefined };
+const ship = defineTool({
+  name: 'ship',
+  description: 'Sends a parcel, and cannot be stopped.',
+  input: z.object({}),
+  run: () => new Promise<string>((resolve) => (shipped.done = () => resolve('Sent: parcel 7731.'))),
+});
 const look = defineTool({
   name: 'look',
   description: 'Looks.',
@@ -27,10 +35,17 @@ const look = defineTool({
 
 const stage = createStage();
 let world: World;
+/** Where a tool has reported. */
+const reported = new Set<string>();
 let program: Outside;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [deaf, look], holds: (why) => why.endsWith('rate-limit') });
+  world = await startWorld({
+    answer: stage.answer,
+    tools: [deaf, ship, look],
+    holds: (why) => why.endsWith('rate-limit'),
+    observe: (id, event) => event.kind === 'effect-completed' && event.effect === 'run-tool' && reported.add(id),
+  });
   program = outside(world);
 });
 afterAll(() => world.close());
@@ -107,6 +122,27 @@ test('while a tool runs that never listens, and the model is told that its outco
   const told = JSON.stringify(stage.requests(id)[1]?.messages);
   expect(told).toMatch(/Interrupted/);
   expect(told.match(/tool_result/g)).toHaveLength(2);
+});
+
+test('what a tool that never listens brings after the stop is told in the next turn, and is the result in its trace', async () => {
+  const id = await started();
+  stage.play(id, callTool('ship'));
+  const sent = program.update(id, 'send', say(id, 'ship it'));
+  await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { phase: string }).phase === 'running-tools',
+  );
+  expect(await interrupted(id, sent)).toMatchObject({ stopReason: 'interrupted', toolCalls: 1 });
+  shipped.done();
+  await waitFor(() => Promise.resolve(reported.has(id)), Boolean);
+  await expectUsable(id);
+  const told = JSON.stringify(stage.requests(id)[1]?.messages);
+  expect(told).toMatch(/Interrupted, outcome unknown.*has finished since.*parcel 7731/);
+  const entries = await world.client.history(id);
+  const traces = entries.flatMap((entry) => toTraces(entry, id));
+  expect(toToolInteractions(traces)).toMatchObject([
+    { turn_id: 'turn_0001', status: 'SUCCESS', result: expect.stringMatching(/^Sent: parcel 7731\./) },
+  ]);
 });
 
 test('while a retry waits for an hour, which the status shows with its time', async () => {

@@ -473,6 +473,19 @@ test('what is to stay forgotten is in no raw fallback, and in no line that stand
   expect(JSON.stringify(entries)).not.toContain('qz5521');
 });
 
+test('what was forgotten is in no stored beginning of a prompt that people look at', async () => {
+  const { id, scope } = await started();
+  consolidator = () => answerJson('[2026-11-21 10:00] Codes.', '- The gate code is qz9907.\n- Tea, not coffee.');
+  await world.client.send(id, say(id, 'The gate code is qz9907. Tea, not coffee.'));
+  await world.client.reset(id);
+  await world.client.send(id, say(id, 'what do you know?'));
+  expect((await world.client.chunk(id, 'system')).text).toContain('qz9907');
+  await world.client.scope(scope).forget('The gate code is qz9907.');
+  const { text: shown } = await world.client.chunk(id, 'system');
+  expect(shown).toContain('Tea, not coffee');
+  expect(shown).not.toContain('qz9907');
+});
+
 test('a model that was given too much is asked with less', async () => {
   await world.writeAgent('smaller', { context: { maxTokens: 20_000 } });
   const { id, scope } = await started('smaller');

@@ -12,6 +12,10 @@ export interface Place {
 }
 
 const HOME = 'chat';
+
+/** In the address: one that is about to begin, which takes the place of the list where there is room for one of them. */
+export const NEW = { new: '1' } as const;
+
 const search = signal(location.search);
 addEventListener('popstate', () => (search.value = location.search));
 

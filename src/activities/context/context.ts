@@ -5,6 +5,7 @@ import { isBodyRef, isFromPerson, shownText, sourcesIn, type ConversationMessage
 import { withoutMedia } from '../../records/message-media.js';
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
+import { addressIn } from '../../memory/recall/indexed-texts.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/citations.js';
 import { framedBase, namesGoal, describePins } from '../../memory/compaction/snapshot.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
@@ -41,13 +42,16 @@ export async function loadContext(
   dependencies: ConversationDependencies,
   { context: ranges, cited: byEnds = [] }: { readonly context: readonly SlotRange[]; readonly cited?: readonly SlotRange[] | undefined },
   citing: Promise<Citing | undefined>,
+  opens: Promise<boolean> = Promise.resolve(false),
 ): Promise<ContextMessage[]> {
   const slots = listSlots(ranges);
   const entries = await readHealed(dependencies, slots);
   const stored = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
-  const messages = [...(await citeOld(withoutOldMedia(stored)))];
+  const canOpen = await opens;
+  const where = (at: number): string | undefined => (canOpen ? addressIn(dependencies.key, slots[at] ?? 0) : undefined);
+  const messages = [...(await citeOld(withoutOldMedia(stored, where)))];
   const long = messages.flatMap((message, i) => (hasBodies(message) ? [{ message, i }] : []));
   await Promise.all(long.map(async (one) => (messages[one.i] = await withBodies(dependencies.store, dependencies.key, one))));
   const short = new Set(listSlots(byEnds));
@@ -62,17 +66,25 @@ export async function loadContext(
 const MAX_FILES = 20;
 const FEWEST_FILES = 10;
 
-/** A loop that looks at a screen makes more pictures than a request may have. Those of people stay. */
-function withoutOldMedia(messages: readonly ConversationMessage[]): readonly ConversationMessage[] {
+/**
+ * A loop that looks at a screen makes more pictures than a request may have. Those of people stay. `where`: the address by which open_memory
+ * shows them again.
+ */
+function withoutOldMedia(
+  messages: readonly ConversationMessage[],
+  where: (at: number) => string | undefined,
+): readonly ConversationMessage[] {
   const count = (message: ConversationMessage): number => (message.role === 'tool' ? sourcesIn(message).length : 0);
   const all = messages.reduce((sum, message) => sum + count(message), 0);
   if (all <= MAX_FILES) return messages;
   let left = Math.floor((all - FEWEST_FILES - 1) / (MAX_FILES - FEWEST_FILES)) * (MAX_FILES - FEWEST_FILES);
-  return messages.map((message) => {
+  return messages.map((message, at) => {
     const files = count(message);
     if (files === 0 || left <= 0 || message.role !== 'tool') return message;
     left -= files;
-    const note = `[${files === 1 ? 'a file' : `${files} files`} of this result, shown before, and not any more]`;
+    const address = where(at);
+    const how = address === undefined ? '' : `; open_memory shows ${files === 1 ? 'it' : 'them'} again, at ${address}`;
+    const note = `[${files === 1 ? 'a file' : `${files} files`} of this result, shown before, and not any more${how}]`;
     const text = isBodyRef(message.text) ? { ...message.text, preview: `${note}\n${message.text.preview}` } : `${message.text}\n${note}`;
     return { ...withoutMedia(message), text };
   });

@@ -9,6 +9,8 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption, CarriedEpisode, RewindInput, Rewound } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
+import { boundTexts } from '../../conversation/context/chunks.js';
+import { chunkId, type AppChunk } from '../../conversation/context/reducers.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
 import { summarizedTask } from '../../records/episodes.js';
 import { boundedBundle, beginningIn, taskIn, refolded } from '../../memory/compaction/snapshot.js';
@@ -20,6 +22,7 @@ import {
   inJoined,
   prefixBefore,
   findPrefix,
+  firstVersions,
   toSlotRanges,
   slotsIn,
   groupTurns,
@@ -29,6 +32,7 @@ import {
   type Prefix,
   sortedRanges,
 } from '../../memory/prefix.js';
+import { readText } from '../../memory/bodies.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, countShown } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
@@ -162,9 +166,31 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
     ...(text === '' ? {} : { base: { ref: (await store.bodies.put(key, text)).ref, text } }),
     task: pinned ?? task,
     episodes: [],
+    chunks: await listChunks({ store, key }, prefix, redact),
     compactions: episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
     tokens: countShown(messages) + estimateStringTokens(text),
   };
+}
+
+/** Of the application, as reducers are shown them. */
+async function listChunks(
+  { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
+  { context, line }: Beforehand,
+  redact: (text: string) => string,
+): Promise<AppChunk[]> {
+  const first = firstVersions(entriesInTurns(line));
+  const found = entriesInTurns(context).flatMap(({ slot, ts, message }) =>
+    message.role === 'user' && message.from === 'app' ? [{ slot, ts: first.get(slot)?.ts ?? ts, message }] : [],
+  );
+  const chunks = await Promise.all(
+    found.map(async ({ slot, ts, message }): Promise<AppChunk> => {
+      const { chunk: type = 'WORKING_FLOW' } = message;
+      const whole = redact(await readText(store, key, message.text));
+      const text = type === 'WORKING_FLOW' ? whole : whole.slice(`[${type}] `.length);
+      return { id: chunkId(slot), type, slot, tokens: countShown([message]), createdAt: Math.round(ts * 1000), text };
+    }),
+  );
+  return boundTexts(chunks);
 }
 
 export function entriesInTurns(turns: readonly PastTurn[]): Entry[] {
@@ -174,8 +200,10 @@ export function entriesInTurns(turns: readonly PastTurn[]): Entry[] {
 /** Heals for nothing at worst: a message that was sent twice leaves a gap in the numbers too. */
 function looksWhole({ line }: Beforehand, { cuts }: Past): boolean {
   // Where turns were cut, the numbers go on after them.
-  const isDense = cuts.length > 0 || line.every(({ number }, i) => number === i + 1);
-  return isDense && line.slice(0, -1).every(isWhole);
+  // What the application added before the first turn is in none.
+  const turns = line.filter(({ number }) => number > 0);
+  const isDense = cuts.length > 0 || turns.every(({ number }, i) => number === i + 1);
+  return isDense && turns.slice(0, -1).every(isWhole);
 }
 
 /** A turn begins with a message, and each call has its result. */
@@ -244,7 +272,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
     ...resumed,
     life: key.life,
     cut,
-    turns: gone.length,
+    turns: gone.filter(({ number }) => !prefix.line.some((turn) => turn.number === number)).length,
     session,
     episodes,
     compactions: input.compactions + episodes.length,

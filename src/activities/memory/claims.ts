@@ -7,9 +7,9 @@
  */
 import { listSlots, toRanges } from '../../records/slots.js';
 import type { WindowTurn } from '../../conversation/state/compaction-state.js';
-import type { Entry } from '../../records/message.js';
+import { isPinned, type Entry } from '../../records/message.js';
 import { countMessages } from '../../memory/consolidation/message-lines.js';
-import { slotsIn, sortedRanges, toSlotRanges, type PastTurn } from '../../memory/prefix.js';
+import { slotsIn, sortedRanges, type PastTurn } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 
 type Lives = Pick<Store, 'lives'>;
@@ -38,8 +38,12 @@ export async function claimTurns(store: Lives, key: ConversationKey, id: string,
 /** Turns of a session that no request has, the newest of very many. */
 export async function listUnclaimed(store: Lives, key: ConversationKey, session: readonly PastTurn[]): Promise<WindowTurn[]> {
   const claimed = await claimedSlots(store, await findOwners(store, key, slotsIn(session)));
-  const left = session.filter(({ entries }) => !entries.some(({ slot }) => claimed.has(slot))).slice(-MAX_WINDOW);
-  return left.map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: toSlotRanges([turn]) }));
+  const left = session.filter(({ number, entries }) => number > 0 && !entries.some(({ slot }) => claimed.has(slot))).slice(-MAX_WINDOW);
+  return left.map(({ number, entries: all }) => {
+    // Such a chunk stays until a reducer removes it (context/chunk-is-entry).
+    const entries = all.filter(({ message }) => !isPinned(message));
+    return { turn: number, messages: countMessages(entries), slots: toRanges(entries.map(({ slot }) => slot)) };
+  });
 }
 
 /** A life that reads these from another one copies what was claimed of them too. */

@@ -1,7 +1,7 @@
 /** Reads an agent's settings at the start of a turn, from its files, the worker and the scope's memory. */
 import { createHash } from 'node:crypto';
 import { log } from '@temporalio/activity';
-import { AgentConfigError, type LoadedAgent } from '../../agents/load-agent.js';
+import { AgentConfigError, VERSION_CHARACTERS, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/state/settings.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
@@ -93,7 +93,7 @@ async function readSettings(
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
   const settings = {
-    agentHash: hash.slice(0, 16),
+    agentHash: hash.slice(0, VERSION_CHARACTERS),
     model,
     ...(request.model === null && fallbackIn(agent.config, model)),
     maxTokens: config.maxTokens,

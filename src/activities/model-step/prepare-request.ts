@@ -32,7 +32,7 @@ import type { CallSettings } from '../../conversation/state/settings.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { hashRequest } from '../key.js';
 import { systemPrompt } from '../../agents/system-prompt.js';
-import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from '../tools/tools-of.js';
+import { SERVER_PATIENCE_MS, canOpenMemory, findTools, hasMemoryChannel } from '../tools/tools-of.js';
 import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
 import { readText } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
@@ -84,7 +84,9 @@ export async function prepareRequest(
   const citing = loadingAgent.then(({ config }) => citingFor(dependencies, { input, config, made }));
   // Both may fail before they are awaited.
   citing.catch(() => undefined);
-  const loading = loadContext(dependencies, input, citing);
+  const opens = loadingAgent.then(({ config }) => canOpenMemory(config, dependencies.tools));
+  opens.catch(() => undefined);
+  const loading = loadContext(dependencies, input, citing, opens);
   const [agent, messages, before, memory, output, broughtJson, counter] = await Promise.all([
     loadingAgent,
     loading,
@@ -236,9 +238,9 @@ function utcDay(ms: number): string {
   return isoTime(ms).slice(0, 10);
 }
 
-// How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first
-// call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and travels with
-// it.
+// How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin of the user's handles: once,
+// in the first call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and
+// travels with it.
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;

@@ -22,7 +22,7 @@ import { callIdentity } from '../../tools/call-identity.js';
 import { truncate } from '../../records/text.js';
 import type { LiveEvent, Store } from '../../stores/store.js';
 import { approvalFor } from '../../tools/approval-rules.js';
-import type { Tool } from '../../tools/tool.js';
+import type { Tool, ToolResult } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
 import { callFingerprint, mediaToRefs, readInput, RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import { type AgentMemory, MEMORY_TOOLS, type ItemPlace, type ItemRecord } from '../../records/memory/agent-memory.js';
@@ -180,8 +180,9 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
     if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
   }
-  // A tool that does not listen to its signal is not waited for.
-  const answered = await orUndefinedOnAbort(signal, tool.run(argument, context));
+  const running = tool.run(argument, context);
+  const answered =
+    (await orUndefinedOnAbort(signal, running)) ?? (isRiding ? undefined : await answerAfterStop(activity, timeout, running));
   const media = answered ? pickMedia(answered) : {};
   // A picture is no text: secrets in it are not found, and its bytes are not changed.
   const result = secrets.redactIn(answered && withoutMedia(answered));
@@ -197,6 +198,31 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   }
   if (!wasStopped(activity)) throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
+}
+
+/** A tool that was told to stop may have broken off. */
+const STOPPED = '[The person stopped this turn while the tool ran: this may not be all of it.]';
+
+/** Milliseconds between looks at whether the worker ends. */
+const LOOKS_EVERY_MS = 500;
+
+/**
+ * A person's stop does not end a tool that hears none: the turn is over by then, and what the tool has done all the same is told later
+ * (outbox/late-result-told). Waited for as long as it may run, and as the worker does.
+ */
+async function answerAfterStop(activity: Context, timeout: AbortSignal, running: Promise<ToolResult>): Promise<ToolResult | undefined> {
+  if (timeout.aborted || !wasStopped(activity)) return undefined;
+  const over = new AbortController();
+  // Temporal says of an activity that was stopped no more than the latest cause.
+  const look = setInterval(() => wasStopped(activity) || over.abort(), LOOKS_EVERY_MS).unref();
+  try {
+    const answered = await orUndefinedOnAbort(AbortSignal.any([timeout, over.signal]), running);
+    return answered?.ok === true ? { ...answered, content: `${answered.content}\n${STOPPED}` } : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    clearInterval(look);
+  }
 }
 
 const AGAIN = 'Call it again, and a person has to approve it.';
@@ -384,7 +410,8 @@ function compact(
   { text, outcome, argument }: Answered,
   memoryId: string,
 ): { readonly compacted: CompactedResult; readonly isPlain: boolean } {
-  let isPlain = false;
+  // A model cites what no plugin of the user's does; built-in ones answer where it may not, or fails (seed 003, open question 2).
+  let isPlain = !Object.hasOwn(plugins, name);
   const otherwise: typeof headAndTail = {
     compact(...given) {
       isPlain = true;

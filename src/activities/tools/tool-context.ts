@@ -46,6 +46,7 @@ export function toolContext(
       search: (query) =>
         recall.search({ namespace, scope }, { ...query, except: { conversation, life, turn }, payer: { key, agent: identity.agent } }),
       open: (address, around) => recall.open({ namespace, scope }, address, around),
+      files: (address) => recall.files({ namespace, scope }, address),
     },
     episodes: () => readEpisodes(store, key, input.session),
   };

@@ -81,6 +81,11 @@ export function canReadEpisodes(config: AgentConfig, tools: Pick<ToolRegistry, '
   return tools.find('read_episode') !== undefined && offeredNames(config, tools).includes('read_episode');
 }
 
+/** What left a prompt can be looked at again. */
+export function canOpenMemory(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
+  return offeredNames(config, tools).includes('open_memory');
+}
+
 /** Nothing is cited that could not be read again. */
 export function hasMemoryChannel(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
   return offeredNames(config, tools).includes('retrieve_from_memory');

@@ -140,10 +140,17 @@ export async function recap(session: ChatSession): Promise<void> {
   if (question?.message.role !== 'user') return;
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry.message) !== '');
-  if (answer !== undefined) session.output.note(takeEnd(answerText(answer.message)));
+  if (answer !== undefined) showAgain(session.output, takeEnd(answerText(answer.message)));
   const end = (await session.client.turnEnds(session.id)).find(({ turn }) => turn === question.turn);
   const why = end === undefined ? undefined : explainEnd(end);
   if (why !== undefined) session.output.problem(why);
+}
+
+/** Drawn as it was when it came, where a screen draws texts; elsewhere it is none of what is written out. */
+function showAgain(output: ChatSession['output'], text: string): void {
+  if (!output.isColoredTerminal()) return output.note(text);
+  output.text(text);
+  output.endText();
 }
 
 /** Characters; about a screenful. */

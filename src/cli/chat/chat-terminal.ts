@@ -17,7 +17,7 @@ import { completeChatLine, readChatLine, explainRefusal, type ChatControls, type
 import { createFoot, openLineEditor } from './chat-foot.js';
 import { createChatPeople } from './chat-people.js';
 import type { WorkerChange } from '../services/worker-process.js';
-import type { ChatSession } from './chat-session.js';
+import { recap, type ChatSession } from './chat-session.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../session/with-progress.js';
 import { wholeAnswer } from '../../client/reading.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -53,8 +53,10 @@ export async function chatInTerminal(
   const isColored = output.isColoredTerminal();
   const { default: widthOf } = await import('string-width');
   if (isColored) {
-    const { loadMarkdown } = await import('../terminal/markdown.js');
-    const { createMarkdownPen } = await import('../terminal/markdown.js');
+    const [{ createMarkdownPen }, { loadMarkdown }] = await Promise.all([
+      import('../terminal/markdown.js'),
+      import('../terminal/markdown-render.js'),
+    ]);
     const markdown = await loadMarkdown();
     output.drawTextWith(
       createMarkdownPen({
@@ -66,6 +68,9 @@ export async function chatInTerminal(
       }),
     );
   }
+
+  if (!session.isNew) await recap(session);
+  output.note('  /help lists what else there is\n');
 
   const view = createAnswerView(output, {
     width: options.screen.columns || 80,

@@ -165,19 +165,12 @@ async function talk(
   }
   if (canAsk(surroundings)) {
     const { chatInTerminal } = await import('./chat-terminal.js');
-    if (!session.isNew) await showRecap(session);
-    session.output.note('  /help lists what else there is\n');
     await chatInTerminal(session, { input: input as ReadStream, screen: stderr as WriteStream, firstMessage, leave: leave.signal });
     if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
     return EXIT.ok;
   }
   const { chatInLines } = await import('./chat-lines.js');
   return chatInLines(session, { input, firstMessage, leave, signals });
-}
-
-async function showRecap(session: ChatSession): Promise<void> {
-  const { recap } = await import('./chat-session.js');
-  await recap(session);
 }
 
 /** A conversation without a message leaves no trace. */

@@ -1,11 +1,11 @@
 /** Numbers and times as people read them. */
-import { uncachedTokens, type Usage } from '../../records/message.js';
+import type { Usage } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
-import { formatCount, formatDuration, formatQuantity } from '../../records/time-in-words.js';
+import { describeCached, formatCount, formatDuration } from '../../records/time-in-words.js';
 
-export { formatQuantity, formatCount, formatDuration } from '../../records/time-in-words.js';
+export { describeCached, describePrefix, formatQuantity, formatCount, formatDuration } from '../../records/time-in-words.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {
@@ -28,27 +28,6 @@ export function formatUsage(usage: Usage): string {
   const cached = describeCached(usage);
   return `${formatCount(inputTokens)} in${cached === '' ? '' : ` (${cached})`}, ${formatCount(outputTokens)} out · ${formatCost(costUsd)}`;
 }
-
-/** Empty where no cache was used. */
-export function describeCached(usage: Usage): string {
-  const { cachedTokens, cacheWriteTokens = 0 } = usage;
-  if (cachedTokens + cacheWriteTokens === 0) return '';
-  const written = cacheWriteTokens > 0 ? `, ${formatCount(cacheWriteTokens)} written to the cache` : '';
-  return `${formatCount(cachedTokens)} cached${written}, ${formatCount(uncachedTokens(usage))} not`;
-}
-
-/** How often the beginning of the prompt was another, so that no cache had it, and why last. Undefined: never. */
-export function describePrefix({ prefixChanges, prefixCause }: Status['context']): string | undefined {
-  if (prefixChanges === 0 || prefixCause === null) return undefined;
-  return `the beginning of the prompt has changed ${formatQuantity(prefixChanges, 'time')}, the last time by ${PREFIX_CAUSES[prefixCause]}`;
-}
-
-const PREFIX_CAUSES: Readonly<Record<NonNullable<Status['context']['prefixCause']>, string>> = {
-  'new epoch': 'a new epoch (a session, a compaction or a trim)',
-  memory: 'what left MEMORY.md',
-  model: 'another model',
-  'agent or tools': 'the agent’s files or tools',
-};
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

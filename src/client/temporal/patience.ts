@@ -1,8 +1,9 @@
-/** How long a call of Temporal is tried again, and when one that waits for a missing worker ends with an error. */
+/** How long a call of Temporal is tried again, and when one ends with an error that waits for a worker that is missing, or that fails. */
 import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Description } from '../describe.js';
 import { BETWEEN_RUNS_MS, ClientError, isAway, isBetweenRuns, isWorthAnotherTry, toClientError } from '../errors.js';
+import { truncate } from '../../records/text.js';
 import { hasLiveWorker } from './worker-place.js';
 
 export interface WorkerPatience {
@@ -11,8 +12,10 @@ export interface WorkerPatience {
   /** Milliseconds for which no worker may be there; `Infinity` never looks. */
   readonly patienceMs: number;
   readonly hasWorker: () => Promise<boolean>;
-  /** Keeps what was to be sent, where that is possible, and makes the error for the caller. */
-  readonly giveUp: () => Promise<ClientError>;
+  /** Why the workflow task of the conversation fails again and again; undefined where it does not. */
+  readonly whyFailing?: () => Promise<string | undefined>;
+  /** Keeps what was to be sent, where that is possible, and makes the error for the caller. `why`: of a task that fails. */
+  readonly giveUp: (why?: string) => Promise<ClientError>;
 }
 
 const LOOKS_WITHOUT = 2;
@@ -23,7 +26,7 @@ const LOOKS_WITHOUT = 2;
  * server that cannot be reached changes nothing.
  */
 export async function unlessNoWorker<T>(
-  { attempt, signal, patienceMs, hasWorker, giveUp }: WorkerPatience,
+  { attempt, signal, patienceMs, hasWorker, whyFailing, giveUp }: WorkerPatience,
   call: (signal: AbortSignal | undefined) => Promise<T>,
 ): Promise<T> {
   if (patienceMs === Infinity) return call(signal);
@@ -38,10 +41,13 @@ export async function unlessNoWorker<T>(
     };
     if (signal?.aborted) pass();
     signal?.addEventListener('abort', pass, { once: true });
-    let without = 0;
+    let [without, failing] = [0, 0];
     const look = async (): Promise<void> => {
-      without = (await hasWorker().catch(() => true)) ? 0 : without + 1;
+      const [isThere, why] = await Promise.all([hasWorker().catch(() => true), whyFailing?.().catch(() => undefined)]);
+      without = isThere ? 0 : without + 1;
+      failing = why === undefined ? 0 : failing + 1;
       if (without === LOOKS_WITHOUT) reject(await giveUp());
+      else if (failing === LOOKS_WITHOUT) reject(await giveUp(why));
       else wait();
     };
     const wait = (): void => {
@@ -91,18 +97,38 @@ export function createUnlessNoWorker({ client, namespace, patienceMs, describe }
       signal,
       patienceMs,
       hasWorker: async () => hasLiveWorker(client.connection, { namespace, taskQueue: await where() }),
-      async giveUp() {
-        const queueName = await where();
+      whyFailing: () => whyTasksFail(client, namespace, id),
+      async giveUp(why) {
         const becomes =
           typeof without === 'string'
             ? without
             : await without().catch((error: unknown) => `the message could not be kept either (${String(error)})`);
-        const what = `no worker takes work from task queue ${queueName}: start one (\`perdura worker\`)`;
+        if (why !== undefined) {
+          const what = `${id} cannot go on, its workflow task fails again and again: ${why}. Correct that and start the workers again`;
+          return new ClientError('failed', `${attempt}: ${what}; ${becomes}`);
+        }
+        const what = `no worker takes work from task queue ${await where()}: start one (\`perdura worker\`)`;
         return new ClientError('no-worker', `${attempt}: ${what}; ${becomes}`);
       },
     };
     return unlessNoWorker(patience, call);
   };
+}
+
+/** Of one workflow task; fewer may be workers that were killed. */
+const MANY_ATTEMPTS = 3;
+const LATEST_EVENTS = 20;
+const MAX_WORDS = 500;
+
+/** Temporal keeps the first failure of a task alone. */
+async function whyTasksFail({ workflowService }: Client, namespace: string, id: string): Promise<string | undefined> {
+  const execution = { workflowId: id };
+  const { pendingWorkflowTask } = await workflowService.describeWorkflowExecution({ namespace, execution });
+  if ((pendingWorkflowTask?.attempt ?? 0) < MANY_ATTEMPTS) return undefined;
+  const { history } = await workflowService.getWorkflowExecutionHistoryReverse({ namespace, execution, maximumPageSize: LATEST_EVENTS });
+  const failed = history?.events?.find(({ workflowTaskFailedEventAttributes: attributes }) => attributes != null);
+  const words = failed?.workflowTaskFailedEventAttributes?.failure?.message;
+  return words ? truncate(words, MAX_WORDS) : undefined;
 }
 
 /** An update, tried again for as long as that can help and a worker is there. */

@@ -1,55 +1,32 @@
 /**
  * Application events (seed 004): queued like messages, and reduced in order, between turns or between the effects of a running turn.
  *
- * A removed chunk gives back exactly the tokens that it took.
- *
  * @rule context/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted
  *   and named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
  * @rule context/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is
  *   reported, never dropped silently. (test: test/conversation/stepping/control.test.ts)
- * @rule context/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
- *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
- *   test/conversation/context/app-events.test.ts)
  * @rule context/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
  *   Within a turn an event passes messages that wait for their turn, but no reset, since events belong to one session. (test:
  *   test/conversation/context/app-events.test.ts)
  */
-import { inTokens } from '../state/compaction-state.js';
+import { NO_EVENTS, performOperation } from './chunks.js';
 import { rejectInput } from '../inbox/arrivals.js';
 import { isChangingContext, isRunning } from '../effect.js';
 import { LIMITS } from '../protocol/contract.js';
-import {
-  chunkId,
-  type AppChunk,
-  type AppEvent,
-  type AppEvents,
-  type BuiltInChunk,
-  type ChunkOperation,
-  type NewChunk,
-  type Reduced,
-  type ReducerView,
-} from './reducers.js';
+import { chunkId, type AppChunk, type AppEvent, type BuiltInChunk, type Reduced, type ReducerView } from './reducers.js';
 import { isHeld, type ConversationState } from '../state.js';
 import { queuedId, nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
-import type { Entry, JsonValue } from '../../records/message.js';
+import type { JsonValue } from '../../records/message.js';
 import type { AppEventOutcome } from '../protocol/stepping.js';
-import { settle } from '../outbox/settlement.js';
-import { listSlots, toRanges } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
 import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
 import { estimateTokens } from '../../records/token-estimate.js';
-import { turnId } from '../../records/identity.js';
 
-const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;
 /** Chunk ids in a result. */
 const MAX_NAMED = 200;
-/** Characters of chunk text that the state holds for reducers: per chunk, and of all chunks. */
-const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
-/** Sorts chunks after all entries of a turn. */
-const FIRST_SEQ = 2_000_000;
-
 /**
  * The same id twice is one event (context/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
  * (context/events-bounded).
@@ -158,10 +135,10 @@ function toOutcome(before: ConversationState, after: ConversationState, reduced:
 
 function applyReduced(taken: ConversationState, item: QueuedAppEvent, reduced: Reduced, at: number): ConversationState {
   const { id } = item;
-  const events = taken.appEvents ?? NONE;
+  const events = taken.appEvents ?? NO_EVENTS;
   switch (reduced.kind) {
     case 'reduced':
-      return reduced.operations.reduce((now, operation) => perform(now, operation, at), taken);
+      return reduced.operations.reduce((now, operation) => performOperation(now, operation, at), taken);
     case 'unreduced': {
       const { count, types } = events.unreduced;
       const named = [...types.filter((type) => type !== item.type), item.type].slice(-REMEMBERED);
@@ -172,79 +149,4 @@ function applyReduced(taken: ConversationState, item: QueuedAppEvent, reduced: R
       return { ...taken, appEvents: { ...events, parked, parkedCount: events.parkedCount + 1 } };
     }
   }
-}
-
-function perform(state: ConversationState, operation: ChunkOperation, at: number): ConversationState {
-  switch (operation.kind) {
-    case 'ADD':
-      return add(state, operation.chunk, at);
-    case 'DELETE':
-      return remove(state, operation.id);
-    case 'UPDATE': {
-      const old = findChunk(state, operation.id);
-      if (!old) return state;
-      const added = add(state, { type: old.type, text: operation.text }, at, old.createdAt);
-      const slot = added.counters.slot;
-      // In the old one's place.
-      const slots = listSlots(state.context).map((other) => (other === old.slot ? slot : other));
-      return remove({ ...added, context: slots.includes(slot) ? toRanges(slots) : added.context }, old.id);
-    }
-    case 'BATCH_REPLACE': {
-      const without = operation.ids.reduce(remove, state);
-      const replaced = operation.chunks.reduce((now, chunk) => add(now, chunk, at), without);
-      return { ...replaced, epoch: replaced.epoch + 1, compaction: { ...replaced.compaction, reported: null, before: null } };
-    }
-  }
-}
-
-function add(state: ConversationState, { type, text }: NewChunk, at: number, createdAt = at): ConversationState {
-  const slot = state.counters.slot + 1;
-  const turn = turnId(state.latestTurn);
-  const isCompressible = type === 'WORKING_FLOW';
-  const shown = isCompressible ? text : `[${type}] ${text}`;
-  const tokens = inTokens(state, estimateTokens(shown));
-  const entry: Entry = {
-    v: 1,
-    slot,
-    session: state.session,
-    turn,
-    seq: FIRST_SEQ + slot,
-    ts: at / 1000,
-    message: { role: 'user', text: shown, from: 'app', ...(!isCompressible && { chunk: type }) },
-  };
-  const events = state.appEvents ?? NONE;
-  const textSize = events.chunks.reduce((sum, chunk) => sum + (chunk.text?.length ?? 0), 0);
-  const keepsText = text.length <= MAX_TEXT && textSize + text.length <= MAX_TEXTS;
-  const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
-  return {
-    ...recorded,
-    context: toRanges([...listSlots(state.context), slot]),
-    contextTokens: state.contextTokens + tokens,
-    appEvents: { ...events, chunks: [...events.chunks, { id: chunkId(slot), type, slot, tokens, createdAt, ...(keepsText && { text }) }] },
-  };
-}
-
-function remove(state: ConversationState, id: string): ConversationState {
-  const chunk = findChunk(state, id);
-  const events = state.appEvents ?? NONE;
-  if (!chunk) return state;
-  return {
-    ...state,
-    context: toRanges(listSlots(state.context).filter((slot) => slot !== chunk.slot)),
-    contextTokens: Math.max(0, state.contextTokens - chunk.tokens),
-    appEvents: { ...events, chunks: events.chunks.filter((other) => other !== chunk) },
-  };
-}
-
-/** Forgets chunks that a compaction, a reset or a rewind took out of the context. */
-export function withChunksInContext(state: ConversationState): ConversationState {
-  const { appEvents } = state;
-  if (!appEvents || appEvents.chunks.length === 0) return state;
-  const present = new Set(listSlots(state.context));
-  const chunks = appEvents.chunks.filter(({ slot }) => present.has(slot));
-  return chunks.length === appEvents.chunks.length ? state : { ...state, appEvents: { ...appEvents, chunks } };
-}
-
-function findChunk({ appEvents }: ConversationState, id: string): AppChunk | undefined {
-  return appEvents?.chunks.find((chunk) => chunk.id === id);
 }

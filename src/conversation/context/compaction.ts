@@ -14,6 +14,8 @@
  * @rule context/compaction-worth-it: An automatic compaction frees at least MIN_FREED of the threshold, or all that it may take. If that is
  *   less, it waits until the prompt is full: a summary of little is not worth its price, and would displace better ones. (test:
  *   test/conversation/context/thrash.test.ts)
+ * @rule context/cited-whole-again: Messages that were cited for a small model are whole again with settings of a larger budget, where they
+ *   leave half of what it may take before a compaction. (test: test/conversation/context/compaction.test.ts)
  * @rule context/undo-restores: An undo restores the context from before the compaction, with everything that came since. (test:
  *   test/conversation/context/compaction.test.ts)
  */
@@ -26,12 +28,13 @@ import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './c
 import type { EventOf } from '../event.js';
 import { isChangingContext, type Completed, type Failed } from '../effect.js';
 import { countSlots, listSlots, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
-import { inTokens, withTokenRatio, NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
+import { inTokens, withCitedTokens, withTokenRatio, NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
 import { answerGone, nextChosen, unspecificRequests } from './chosen-chunks.js';
+import { withChunksBefore } from './chunks.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
@@ -217,6 +220,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       reported: null,
       compactions: compaction.compactions + 1,
       ...((compaction.cited ?? result.cited) && { cited: toRanges(cited) }),
+      ...(result.cited && withCitedTokens(compaction, tokensBefore - tokensAfter)),
       ...(compaction.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
       ...withoutLeft(compaction, taken),
       before: {
@@ -227,6 +231,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
         ...(compaction.cited && { cited: compaction.cited }),
         ...(input.leftOut.length > 0 && { leftOut: input.leftOut }),
         contextTokens: input.contextTokens,
+        ...(state.appEvents && state.appEvents.chunks.length > 0 && { chunks: state.appEvents.chunks }),
         episode: episode.id,
         archived,
       },
@@ -241,7 +246,11 @@ function acceptCited(state: ConversationState, input: CompactInput, { cited, tok
   const messages = countSlots(cited);
   const answered = answer(state, 'compact', requestIds(state, input), { kind: 'cited', messages, tokensBefore, tokensAfter });
   const shorter = { ...answered, contextTokens: Math.max(0, contextTokens - (tokensBefore - tokensAfter)) };
-  const noted = withCompaction(shorter, () => ({ cited: [...(compaction.cited ?? []), ...cited], reported: null }));
+  const noted = withCompaction(shorter, () => ({
+    cited: [...(compaction.cited ?? []), ...cited],
+    ...withCitedTokens(compaction, tokensBefore - tokensAfter),
+    reported: null,
+  }));
   return delayNext(input, noted, REST_SHARE);
 }
 
@@ -250,9 +259,24 @@ export function citeTurn(state: ConversationState, { firstSlot, messageIds, mess
   const inContext = listSlots(state.context);
   const slots = inContext.slice(Math.max(0, inContext.indexOf(firstSlot)));
   const less = Math.max(0, messageTokens - messageIds.length * citedMessageTokens());
-  return withCompaction({ ...state, contextTokens: Math.max(0, state.contextTokens - less) }, ({ cited = [] }) => ({
-    cited: [...cited, ...toRanges(slots)],
+  return withCompaction({ ...state, contextTokens: Math.max(0, state.contextTokens - less) }, (compaction) => ({
+    cited: [...(compaction.cited ?? []), ...toRanges(slots)],
+    ...withCitedTokens(compaction, less),
   }));
+}
+
+/** Of the line at which a compaction is due. */
+const WHOLE_AGAIN_SHARE = 0.5;
+
+/** `before`: the settings until now. (context/cited-whole-again) */
+export function showWholeAgain(state: ConversationState, before: AgentSettings | null): ConversationState {
+  const { settings, contextTokens } = state;
+  const { cited = [], citedTokens, ...compaction } = state.compaction;
+  if (!settings || !before || cited.length === 0 || citedTokens === undefined || settings.contextBudget <= before.contextBudget)
+    return state;
+  const whole = contextTokens + citedTokens;
+  if (whole > compactsAt(settings) * WHOLE_AGAIN_SHARE) return state;
+  return { ...state, contextTokens: whole, compaction: { ...compaction, reported: null } };
 }
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
@@ -347,7 +371,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
   const since = now.slice(notices.length).filter(isSince);
   const leftOut = [...listSlots(before.leftOut ?? []), ...listSlots(state.compaction.leftOut ?? []).filter(isSince)];
   const { cited } = state.compaction;
-  return {
+  const undone: ConversationState = {
     ...answer(state, 'undo', undoRequests(state), { kind: 'undone', epoch: state.epoch + 1 }),
     // Epochs only count up (conversation/counters-never-back): a new one gets the earlier context (context/undo-restores).
     epoch: state.epoch + 1,
@@ -364,6 +388,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
       before: null,
     },
   };
+  return withChunksBefore(undone, before.chunks ?? []);
 }
 
 export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {

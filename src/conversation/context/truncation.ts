@@ -8,7 +8,7 @@
  * @rule context/truncation-rests: Within a turn a truncation waits until the context has grown by a part of the threshold: earlier there
  *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
  */
-import { withTokenRatio, type PassingNotice } from '../state/compaction-state.js';
+import { withCitedTokens, withTokenRatio, type PassingNotice } from '../state/compaction-state.js';
 import { stayingTokens } from './citing.js';
 import { nextChosen, unspecificRequests } from './chosen-chunks.js';
 import type { TruncateInput } from './compaction-effects.js';
@@ -94,7 +94,11 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
   const answered = {
     ...done.compaction,
     truncations: (compaction.truncations ?? 0) + 1,
-    ...(cited.length > 0 && { cited: [...(compaction.cited ?? []), ...cited], reported: null }),
+    ...(cited.length > 0 && {
+      cited: [...(compaction.cited ?? []), ...cited],
+      ...withCitedTokens(compaction, result.tokens),
+      reported: null,
+    }),
   };
   if (gone.size === 0 || !result.notice) return delayNext(input, { ...done, compaction: answered });
   const left = listSlots(context).filter((slot) => !gone.has(slot));

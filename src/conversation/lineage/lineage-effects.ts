@@ -1,5 +1,6 @@
 /** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
 import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
+import type { AppChunk } from '../context/reducers.js';
 import type { WindowTurn } from '../state/compaction-state.js';
 import type { Origin } from '../protocol/input.js';
 import type { ConversationIdentity } from '../../records/identity.js';
@@ -19,6 +20,8 @@ export interface Resumption {
   readonly compactions: number;
   /** Estimate of the context and the base. */
   readonly tokens: number;
+  /** Of the application, with its estimates of tokens. Absent: in a history of an earlier version. */
+  readonly chunks?: readonly AppChunk[];
   /** When its session began, in epoch milliseconds (seed 001, Session Metadata Preservation). Absent: with this life, or as it was. */
   readonly since?: number;
 }

@@ -10,6 +10,7 @@
  * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
  *   test/conversation/lineage/lineage.test.ts)
  */
+import { withResumedChunks } from '../context/chunks.js';
 import { keptLessons } from '../context/learning.js';
 import type { Origin } from '../protocol/input.js';
 import type { OpenOriginInput, Resumption, RewindInput } from './lineage-effects.js';
@@ -94,7 +95,10 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
  * The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. What the model has shown
  * of its size stays true.
  */
-export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens, since }: Resumption): ConversationState {
+export function resumeWith(
+  state: ConversationState,
+  { context, base, task, compactions, tokens, chunks, since }: Resumption,
+): ConversationState {
   const { attempts, prefix } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
@@ -105,13 +109,14 @@ export function resumeWith(state: ConversationState, { context, base, task, comp
     task,
     compactions: Math.max(state.compaction.compactions, compactions),
   };
-  return {
+  const resumed: ConversationState = {
     ...state,
     context,
     contextTokens: (state.settings?.fixedTokens ?? 0) + inTokens(state, tokens),
     compaction,
     consolidation: { ...state.consolidation, pending: null, covered: [], ...(since !== undefined && { since }) },
   };
+  return withResumedChunks(resumed, chunks);
 }
 
 /** The conversation whose turns it begins with, while it does not have them yet. */
@@ -189,6 +194,8 @@ export function acceptRewound(state: ConversationState, { input, output: result 
   const known: ConversationState = {
     ...rewound,
     consolidation: { ...rewound.consolidation, turns: left, covered: stillCovered },
+    // What an event adds now is of that turn, and not of one that was cut.
+    ...(result.cut && { latestTurn: result.cut.to }),
     ...(branch !== null && { branches: Math.max(state.branches ?? 0, branch) }),
   };
   return answer(known, 'rewind', [input.requestId], {

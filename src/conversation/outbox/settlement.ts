@@ -4,13 +4,14 @@
  *
  * @rule outbox/every-call-settled: A call that the turn stops waiting for is settled: fenced, and a tool call is answered with whether it
  *   ran. (test: test/conversation/turn/turns.test.ts)
- * @rule outbox/late-result-told: The one exception to the fence: a tool's result that comes after a person's stop changes no entry, and is
- *   added as a notice to the next turn of the session. (test: test/conversation/turn/turns.test.ts)
+ * @rule outbox/late-result-told: The one exception to the fence: a tool's result that comes after a person's stop amends the trace of its
+ *   call, and is told as a notice in the next turn of the session: what the model has read stays as it was. (test:
+ *   test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Settlement } from './writes.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
-import { lateResultNotice, shownText, type Entry, type ToolOutcome } from '../../records/message.js';
+import { isBodyRef, lateResultNotice, shownText, type Entry, type LateResult, type ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { listSlots, withSlot } from '../../records/slots.js';
@@ -29,12 +30,13 @@ export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall
 }
 
 /** Adds a text of Perdura with the role `user`. As a separate entry it leaves the earlier prompt unchanged. */
-export function addNotice(state: ConversationState, turn: Turn, name: string, text: string): ConversationState {
+export function addNotice(state: ConversationState, turn: Turn, name: string, text: string, late?: LateResult): ConversationState {
   const { session, now } = state;
   const slot = state.counters.slot + 1;
   const seq = turn.seq + 1;
   const id = turnId(turn.number);
-  const entry: Entry = { v: 1, slot, session, turn: id, seq, ts: now / 1000, message: { role: 'user', text, from: 'notice' } };
+  const message = { role: 'user', text, from: 'notice', ...(late && { late }) } as const;
+  const entry: Entry = { v: 1, slot, session, turn: id, seq, ts: now / 1000, message };
   const counted = { ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot), turn: { ...turn, seq } };
   return settle(counted, [{ effect: `${id}/${name}`, entry }]);
 }
@@ -47,7 +49,7 @@ export function noteLateResult(state: ConversationState, result: ToolFinished): 
   const { callId, name, outcome, session, slot, text } = result;
   const isOurs = state.abandoned.includes(callId) && session === state.session && listSlots(state.context).includes(slot);
   if (!isOurs || result.fenced !== true || outcome !== 'ok') return state;
-  const late = { callId, name, text: truncate(shownText(text), MAX_LATE_TEXT) };
+  const late = { callId, name, text: truncate(shownText(text), MAX_LATE_TEXT), ...(isBodyRef(text) && { ref: text.ref }) };
   return { ...state, lateResults: [...(state.lateResults ?? []), late].slice(-MAX_LATE) };
 }
 
@@ -56,7 +58,7 @@ export function tellLateResults(state: ConversationState): ConversationState {
   return (lateResults ?? []).reduce<ConversationState>((now, late) => {
     if (!now.turn) return now;
     const words = lateResultNotice(late);
-    const noticed = addNotice(now, now.turn, `late-${late.callId}`, words);
+    const noticed = addNotice(now, now.turn, `late-${late.callId}`, words, late);
     return { ...noticed, contextTokens: noticed.contextTokens + inTokens(noticed, estimateTokens(words)) };
   }, told);
 }

@@ -150,7 +150,7 @@ const order = {
   changes: count(),
   mode,
   breakpoints: v.optional(breakpointsSchema, {}),
-  /** What the parent has cost so far, in US dollars: a breakpoint at a cost counts for both. */
+  /** What the others of the tree have cost so far, in US dollars: a breakpoint at a cost counts all of it. */
   spentUsd: dollars,
   /** Id of the step that it is to take. */
   step: v.optional(messageId),
@@ -179,6 +179,8 @@ export const childControlSchema = part({
   pausedIn: v.optional(conversation),
   /** A breakpoint at a cost was reached: it counts once for the whole tree. */
   reachedCost: flag,
+  /** While there is a breakpoint at a cost: what it and those below it have cost, in US dollars. */
+  spentUsd: v.optional(dollars),
   /** The last step that its parent requested. */
   step: v.optional(part({ stepId: messageId, ...stepOfChildSchema.entries })),
   /** What is more than a parent carries is left out. */

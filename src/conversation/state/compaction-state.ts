@@ -4,6 +4,7 @@ import type { TurnError, Consolidation } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { TokenCalibration } from '../../records/token-estimate.js';
 import type { AgentSettings, LearnedBudget } from './settings.js';
+import type { AppChunk } from '../context/reducers.js';
 import type { AskMemoryInput } from '../context/compaction-effects.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
@@ -53,6 +54,8 @@ export interface CompactionState {
   readonly calibration?: TokenCalibration;
   /** Slots of persons' messages that prompts show by their ends: a compaction has cited them, or they were too much for the model. */
   readonly cited?: readonly SlotRange[];
+  /** Tokens that prompts have not, since these are cited; rather too many than too few. */
+  readonly citedTokens?: number;
   /** What an undo brings back. */
   readonly before: {
     /** The epoch that the compaction began. */
@@ -63,6 +66,8 @@ export interface CompactionState {
     readonly cited?: readonly SlotRange[];
     readonly leftOut?: readonly SlotRange[];
     readonly contextTokens: number;
+    /** Of the application, as they were. Absent: none. */
+    readonly chunks?: readonly AppChunk[];
     readonly episode: string;
     readonly archived: readonly SlotRange[];
   } | null;
@@ -206,4 +211,9 @@ export function openConsolidation(since: number): ConsolidationState {
     pendingRequests: [],
     unbilled: [],
   };
+}
+
+/** More messages are cited: `fewer` tokens are in no prompt any more. */
+export function withCitedTokens({ citedTokens = 0 }: CompactionState, fewer: number): Pick<CompactionState, 'citedTokens'> {
+  return { citedTokens: citedTokens + Math.max(0, fewer) };
 }

@@ -11,7 +11,7 @@
  *   test/conversation/stepping/control.test.ts)
  */
 import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
-import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
+import { AUTO, breakpointsLeft, type Control, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../context/call-gate.js';
 import { compactionCause, numbersOf, truncationDue } from '../context/compaction.js';
 import { isChangingContext, isRunning } from '../effect.js';
@@ -26,7 +26,7 @@ import { nextAppEvent, queuedId, type QueueItem } from '../state/queue-state.js'
 import { chunkId } from '../context/reducers.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
-import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild } from './sub-agents.js';
+import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild, spentInTree } from './sub-agents.js';
 
 export interface Planned {
   readonly did: Exclude<StepKind, 'nothing'>;
@@ -344,8 +344,8 @@ interface Hit {
 function breakpointHit(before: ConversationState, state: ConversationState, event: ConversationEvent): Hit | undefined {
   const { breakpoints, passed } = state.control ?? AUTO;
   const { tools = [], events = [], onError, costUsd } = breakpoints;
-  if (costUsd !== undefined && (state.usage.costUsd ?? 0) >= costUsd)
-    return { words: `cost: $${(state.usage.costUsd ?? 0).toFixed(4)} of $${costUsd}`, isCost: true };
+  const spent = spentInTree(state);
+  if (costUsd !== undefined && spent >= costUsd) return { words: describeCost(state, spent, costUsd), isCost: true };
   const failed = onError === true ? errorIn(before, state, event) : undefined;
   if (failed !== undefined) return { words: `error: ${failed}` };
   const { turn } = state;
@@ -361,6 +361,18 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
   if (!head || queuedId(head) === passed) return undefined;
   const type = head.kind === 'app' ? head.type : head.kind;
   return events.includes(type) ? { words: `event: ${type} (${queuedId(head)})` } : undefined;
+}
+
+/** A sub-agent stops at what its parent had left, and names the whole. */
+function describeCost({ control }: ConversationState, spent: number, costUsd: number): string {
+  const { order } = control ?? AUTO;
+  const ofParent = order && breakpointsLeft(order).costUsd === costUsd ? order : undefined;
+  return `cost: ${inDollars(spent + (ofParent?.spentUsd ?? 0))} of ${inDollars(ofParent?.breakpoints.costUsd ?? costUsd)}`;
+}
+
+/** With cents; of less than a cent, its parts too. */
+function inDollars(usd: number): string {
+  return `$${usd.toFixed(usd < 0.01 ? 4 : 2)}`;
 }
 
 function errorIn(before: ConversationState, state: ConversationState, event: ConversationEvent): string | undefined {

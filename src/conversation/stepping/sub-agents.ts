@@ -9,6 +9,8 @@
  *   test/conversation/stepping/tree.test.ts)
  * @rule stepping/breakpoint-stops-tree: A sub-agent that stops at a breakpoint stops its parent, and so the whole tree; a report from
  *   before the parent's latest order stops nothing. (test: test/conversation/stepping/tree.test.ts)
+ * @rule stepping/cost-of-tree: A breakpoint at a cost counts the whole tree: while there is one, each sub-agent reports what it and those
+ *   below it have cost, after each call. (test: test/conversation/stepping/tree.test.ts)
  * @rule stepping/into-and-over: `into` is one step of one sub-agent; `over` lets the sub-agents go on until they report, wait for a person
  *   or stop at a breakpoint. (test: test/conversation/stepping/tree.test.ts)
  */
@@ -35,7 +37,8 @@ export function delegatedCalls({ turn }: ConversationState): Delegated[] {
 }
 
 /** What a sub-agent is to do now; undefined where it was never stepped through. */
-export function orderFor({ control, usage }: ConversationState, callId: string, number = 0): ControlOrder | undefined {
+export function orderFor(state: ConversationState, callId: string, number = 0): ControlOrder | undefined {
+  const { control } = state;
   if (!control) return undefined;
   const { mode, breakpoints, changes = 0, lock } = control;
   const isOver = lock?.over === true && (lock.did === 'sub-agent' || lock.target === callId);
@@ -45,9 +48,15 @@ export function orderFor({ control, usage }: ConversationState, callId: string, 
     changes,
     mode: isOver ? 'auto' : mode,
     breakpoints,
-    spentUsd: usage.costUsd ?? 0,
+    spentUsd: spentInTree(state, callId),
     ...(isInto && { step: lock.id }),
   };
+}
+
+/** US dollars of this conversation and those below it, as far as they have told; `except`: without the one of that call. */
+export function spentInTree(state: ConversationState, except?: string): number {
+  const calls = delegatedCalls(state).filter(({ id }) => id !== except);
+  return calls.reduce((sum, { child }) => sum + (child.control?.spentUsd ?? 0), state.usage.costUsd ?? 0);
 }
 
 /** A change of only the parent's usage makes no new order. */

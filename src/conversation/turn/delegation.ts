@@ -14,7 +14,7 @@
  */
 import { acceptChildUsage, budgetsForChildren, delegationLimits } from '../state/budget.js';
 import { isHeld, type ConversationState, AUTO, breakpointsLeft } from '../state.js';
-import { keyOf, orderFor, subAgentsOf } from '../stepping/sub-agents.js';
+import { keyOf, orderFor, spentInTree, subAgentsOf } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
@@ -289,7 +289,7 @@ export function acceptOrder(state: ConversationState, { order, at }: EventOf<'pa
 function unreportedStatus(state: ConversationState): ChildControl | undefined {
   const { control, parentNotified } = state;
   if (!control || control.lock || control.order?.step !== undefined) return undefined;
-  const { mode, pausedBy, pausedIn, reachedCost, order, ordered } = control;
+  const { mode, breakpoints, pausedBy, pausedIn, reachedCost, order, ordered } = control;
   const next = mode === 'stepping' ? (planned(state)?.words ?? null) : null;
   const subAgents = subAgentsOf(state).slice(0, MAX_REPORTED);
   const status = {
@@ -299,12 +299,14 @@ function unreportedStatus(state: ConversationState): ChildControl | undefined {
     pausedBy: pausedBy && shortened(pausedBy),
     ...(pausedIn !== undefined && { pausedIn }),
     ...(reachedCost && { reachedCost }),
+    ...(breakpoints.costUsd !== undefined && { spentUsd: spentInTree(state) }),
     ...(ordered && { step: { ...ordered, words: shortened(ordered.words) } }),
     subAgents,
   };
   const known = parentNotified?.control;
-  // A sub-agent that was never stepped reports nothing.
-  if (!known && mode === 'auto' && !subAgents.some((one) => one.mode === 'stepping')) return undefined;
+  // A sub-agent that was never stepped reports nothing, but what it costs where that counts (stepping/cost-of-tree).
+  const isFree = !known && mode === 'auto' && !status.spentUsd;
+  if (isFree && !subAgents.some((one) => one.mode === 'stepping')) return undefined;
   const sent = JSON.stringify(status);
   return sent === known?.sent ? undefined : { number: (known?.number ?? 0) + 1, ...status };
 }

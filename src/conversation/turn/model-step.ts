@@ -8,7 +8,7 @@
  */
 import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
-import { MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
+import { MAX_RECOVERIES, notePrompt, numbersOf, showWholeAgain, TOO_FULL } from '../context/compaction.js';
 import { knownRefusals, learnFromAnswer, learnSize, mayBeTooLong, noteUnexplained, suspectSize } from '../context/learning.js';
 import { acceptNews, pinMemory, pinnedMemory } from '../context/pinned-memory.js';
 import type { TurnError } from '../protocol/contract.js';
@@ -195,9 +195,10 @@ function acceptFound(
   const isRead = configure !== null && isAsWanted(state, configure);
   const known: ConversationState = isModelOpen && isRead ? rest : state;
   const settled = configured?.kind === 'settings' ? { ...known, settings: withLearnedBudget(configured.settings, learned) } : known;
+  const shown = showWholeAgain(settled, state.settings);
   const based: ConversationState = base
-    ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: inTokens(state, estimateTokens(base.text)) } }
-    : settled;
+    ? { ...shown, compaction: { ...shown.compaction, base: base.ref, baseTokens: inTokens(state, estimateTokens(base.text)) } }
+    : shown;
   if (configure === null) return based;
   const ruled = configured?.kind === 'settings' ? takeMode(based, configured.mode) : based;
   return withTurn(ruled, ({ fallback, ...turn }) => ({

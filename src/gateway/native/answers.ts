@@ -44,6 +44,8 @@ export const answeredAgain = z
   .object({ ...turnResultFields, cut: z.int().openapi({ description: 'turns that went' }), branch: z.int().nullable() })
   .openapi('AnsweredAgain', { description: '`branch` keeps what went' });
 
+export const pendingTurn = z.object({ conversation: z.string(), turn: z.string() });
+
 export const submitted = z
   .object({
     conversation: z.string(),
@@ -203,7 +205,15 @@ const recordedMessage = z
       role: z.literal('user'),
       text: recordedText,
       from: z.enum(['notice', 'app']).optional().openapi({ description: 'who speaks in place of a person' }),
+      late: z
+        .object({ callId: z.string(), name: z.string(), text: z.string(), ref: z.string().optional() })
+        .openapi('LateResult', {
+          description: 'of a notice: the result of a call whose turn had been stopped; it amends the trace of the call',
+        })
+        .optional(),
       chunk: z.string().optional(),
+      updates: z.number().int().optional().openapi({ description: 'slot of the chunk whose place this one takes' }),
+      removes: z.array(z.number().int()).optional().openapi({ description: 'slots of chunks that the application took out here' }),
       tools: z.object({ ref: z.string() }).openapi('ToolsOfMessage').optional(),
       echo: z.record(z.string(), json).openapi('EchoOfMessage', { description: 'what the request of the message has set' }).optional(),
       images: media,

@@ -1,18 +1,20 @@
 /** Conversations: begin them, list them, look at them, change and end them; fork, rewind and resume them, and answer a turn anew. */
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { Listed } from '../../client.js';
+import type { AnswerAgainOptions, AnsweredAgain, Listed } from '../../client.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { idOfRequest } from '../core/read-body.js';
 import { readStatus } from '../core/turn-status.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
-import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, modelName, name, onConversation, orNull, start, turnId, visibleText, whole, decimal } from './schemas.js';
+import { answeredAgain, branch, conversation, dispatchResult, listed, pendingTurn, status, usage } from './answers.js';
+import { budget, json, modelName, name, onConversation, orNull, start, turnId, visibleText, waiting, whole, decimal } from './schemas.js';
 
 const tag = 'conversations';
+const WAITS = 'Waits for the answer for up to `wait` seconds, then answers 202 with the turn, which goes on.';
 /** Only the latest are scanned: `before` finds older ones. */
 const MAX_SCANNED = 5_000;
 const sum = z
@@ -240,6 +242,32 @@ export function addConversations(app: GatewayApp): void {
   });
 }
 
+interface AskedAgain {
+  readonly params: { readonly id: string };
+  readonly query: { readonly wait: number };
+  readonly signal: AbortSignal;
+  readonly context: GatewayContext;
+}
+
+/** The new answer, or 202 with its turn where it does not come within `wait` seconds of its beginning: a turn may step, or ask a person. */
+async function answerAgain(
+  { params: { id }, query: { wait }, signal, context }: AskedAgain,
+  ask: (options: AnswerAgainOptions) => Promise<AnsweredAgain>,
+): Promise<Response | AnsweredAgain> {
+  const over = new AbortController();
+  let begun: string | undefined;
+  const onBegun = (turn: string): void => {
+    begun = turn;
+    timeoutSignal(wait * 1000).addEventListener('abort', () => over.abort());
+  };
+  try {
+    return await ask({ messageId: await chooseMessageId(context), signal: AbortSignal.any([signal, over.signal]), onBegun });
+  } catch (error) {
+    if (begun === undefined || !over.signal.aborted || signal.aborted) throw error;
+    return context.json({ conversation: id, turn: begun }, 202);
+  }
+}
+
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */
 export async function chooseMessageId(context: GatewayContext, given?: string): Promise<string> {
   const header = context.req.header('idempotency-key');
@@ -307,10 +335,13 @@ export function addLineage(app: GatewayApp): void {
     path: '/v1/conversations/{id}/retry',
     tag: 'lives',
     summary: 'Answer the last turn anew; the old answer becomes a branch',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
     body: z.strictObject({}),
     answer: answeredAgain,
-    act: async ({ client }, { params: { id }, signal, context }) => client.retry(id, { messageId: await chooseMessageId(context), signal }),
+    pending: pendingTurn,
+    act: ({ client }, given) => answerAgain(given, (options) => client.retry(given.params.id, options)),
   });
   add(app, {
     name: 'editTurn',
@@ -318,13 +349,17 @@ export function addLineage(app: GatewayApp): void {
     path: '/v1/conversations/{id}/edit',
     tag: 'lives',
     summary: 'Say something else in place of a turn and all after it',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
     body: z.strictObject({ text: visibleText(LIMITS.messageBytes), turn: turnId.optional() }),
     answer: answeredAgain,
-    act: async ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
-      const messageId = await chooseMessageId(context);
-      return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
-    },
+    pending: pendingTurn,
+    act: ({ client }, given) =>
+      answerAgain(given, (options) => {
+        const { text, turn } = given.body;
+        return client.edit(given.params.id, text, { ...options, ...(turn !== undefined && { turn }) });
+      }),
   });
   add(app, {
     name: 'listBranches',

@@ -85,6 +85,7 @@ const recalled = z
       .openapi({ description: 'user, model, person, or what is not to be trusted: file (attached or quoted), application, tool:NAME' }),
     tools: texts.optional().openapi({ description: 'that the model had read before: then it is not to be trusted either' }),
     text: z.string(),
+    files: z.int().optional().openapi({ description: 'how many pictures and documents came with it' }),
     isPart: z.literal(true).optional().openapi({ description: 'there is more of the text' }),
     marks: z.array(z.array(z.int())).openapi({ description: 'where words of the question stand in it: [start, end) in UTF-16 units' }),
     score: z.number(),

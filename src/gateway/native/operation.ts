@@ -5,6 +5,8 @@ import type { Conversations } from '../core/conversations.js';
 import { requestSignal, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
 import type { Role } from '../access/principal.js';
 import type { JsonValue } from '../../records/message.js';
+import { withTimeout } from '../../platform/promises.js';
+import { GatewayError } from '../core/errors.js';
 import { problem } from './schemas.js';
 
 type Nothing = z.ZodObject<Record<never, never>>;
@@ -110,12 +112,23 @@ export function add<
       signal: requestSignal(context),
       context,
     };
-    const answered = await operation.act(context.get('conversations'), given);
+    const acted = operation.act(context.get('conversations'), given);
+    const answered = await ((pending ?? streams ?? mayStream) === undefined
+      ? withTimeout(MAX_MS, acted, () => unfinished(summary))
+      : acted);
     if (answered instanceof Response) return answered;
     return status === 204 ? context.body(null, 204) : context.json(answered as object, status);
   };
   // The type of `act` ensures that it answers as the route states; the library has no type for a route of any schema.
   app.openapi(route, answerRequest as never);
+}
+
+/** Of a conversation that steps, a reset waits for a person. */
+const MAX_MS = 120_000;
+
+function unfinished(what: string): GatewayError {
+  const message = `not done within ${MAX_MS / 1000} s: ${what}. It may still be done: look at the conversation before you ask for it again`;
+  return new GatewayError({ status: 503, type: 'unfinished', message });
 }
 
 type Content = Record<string, { readonly schema: z.ZodType }>;

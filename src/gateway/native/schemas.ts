@@ -53,6 +53,11 @@ export function decimal(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
   return number.pipe(z.number().min(minimum).max(maximum)).openapi({ type: 'number', minimum, maximum });
 }
 
+const DEFAULT_WAIT_S = 60;
+
+/** For how many seconds an answer is waited for, until 202 says that it is not there yet. */
+export const waiting = z.object({ wait: decimal(0, 3_600).default(DEFAULT_WAIT_S).openapi({ default: DEFAULT_WAIT_S }) });
+
 /** Of a memory: that of a tenant begins with its name and a full stop. */
 export const scopeName = z
   .string()

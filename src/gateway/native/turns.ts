@@ -12,12 +12,10 @@ import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
-import { entry, submitted, turnResult } from './answers.js';
-import { conversationId, cursor, message, onConversation, onTurn, turnId, whole, decimal } from './schemas.js';
+import { entry, pendingTurn, submitted, turnResult } from './answers.js';
+import { conversationId, cursor, message, onConversation, onTurn, turnId, waiting, whole } from './schemas.js';
 
 const tag = 'turns';
-const seconds = decimal(0, 3_600);
-const DEFAULT_WAIT_S = 60;
 const MAX_CONVERSATIONS = 50;
 const beginning = z.union([cursor, turnId]);
 
@@ -33,10 +31,7 @@ export function addTurns(app: GatewayApp): void {
       '`Accept: text/event-stream` the turn is streamed, to a last event `turn-finished` with the whole answer. The same id is one ' +
       'message, and `start` begins the conversation where there is none.',
     params: onConversation,
-    query: z.object({
-      mode: z.enum(['wait', 'enqueue']).default('wait'),
-      wait: seconds.default(DEFAULT_WAIT_S).openapi({ default: DEFAULT_WAIT_S }),
-    }),
+    query: waiting.extend({ mode: z.enum(['wait', 'enqueue']).default('wait') }),
     body: message,
     answer: turnResult,
     pending: submitted,
@@ -89,9 +84,9 @@ export function addTurns(app: GatewayApp): void {
     tag,
     summary: 'How a turn ended; waits for that for up to `wait` seconds, then answers 202',
     params: onTurn,
-    query: z.object({ wait: seconds.default(DEFAULT_WAIT_S).openapi({ default: DEFAULT_WAIT_S }) }),
+    query: waiting,
     answer: turnResult,
-    pending: z.object({ conversation: z.string(), turn: z.string() }),
+    pending: pendingTurn,
     act: async (core, { params: { id, turn }, query: { wait }, signal, context }) => {
       const result = wait === 0 ? undefined : await waitFor(core.whileWorked, { id, turn, wait, signal });
       return result ?? (await waitForEnd(core, { conversation: id, turn }, signal)) ?? context.json({ conversation: id, turn }, 202);

@@ -77,6 +77,7 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
     },
 
     async query(criteria = {}) {
+      refuseCriteria(criteria);
       const { limit = DEFAULT_LIMIT } = criteria;
       const found = (await visible()).filter((record) => isWanted(record, criteria)).sort(byTime);
       return found.slice(0, Math.max(0, Math.min(limit, MAX_FOUND))).map(toHead);
@@ -153,6 +154,22 @@ function keyOfPlace({ namespace, scope, conversation, life }: ItemPlace): Conver
 
 function words(given: readonly string[] = []): string[] {
   return given.slice(0, MAX_TAGS).map((word) => word.toWellFormed().slice(0, MAX_WORD));
+}
+
+/** A slip would find nothing, and pass for an empty memory. */
+function refuseCriteria({ type, tags, timeRange, limit }: MemoryCriteria): void {
+  const isTime = (time: unknown): boolean => time instanceof Date && !Number.isNaN(time.getTime());
+  const problem =
+    type !== undefined && !(ITEM_TYPES as readonly string[]).includes(type)
+      ? `type must be ${ITEM_TYPES.join(', ')}`
+      : tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string'))
+        ? 'tags must be a list of texts'
+        : timeRange !== undefined && !(isTime(timeRange.start) && isTime(timeRange.end))
+          ? 'timeRange needs the dates start and end'
+          : limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)
+            ? 'limit must be a whole number from 0'
+            : undefined;
+  if (problem !== undefined) throw new TypeError(`cannot search the items in memory: ${problem}`);
 }
 
 function isWanted(record: ItemRecord, { type, source, tags = [], timeRange }: MemoryCriteria): boolean {

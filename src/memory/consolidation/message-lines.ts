@@ -2,6 +2,7 @@
 import { truncate, cut, indented, oneLine, thatFit, utf8Length } from '../../records/text.js';
 import type { Task } from '../../records/episodes.js';
 import { type Entry, isNotice, shownText, type AssistantMessage, type UserMessage } from '../../records/message.js';
+import { KEPT, withoutMiddle } from '../channel/citations.js';
 import { listSources, toolsThatSpoke } from './provenance.js';
 
 /** `[2026-02-27 14:30] USER: …`, `[2026-02-27 14:31] ASSISTANT [tools: a, b]: …`; times are UTC. */
@@ -168,9 +169,14 @@ function answeredIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
   ];
 }
 
+/** UTF-16 units of each end of a person's message. What is longer was pasted: what it is for stands before or after it. */
+const PASTE_END = 8_000;
+
 function userText({ text, images = [], documents = [] }: UserMessage): string {
   const counted = (count: number, one: string): string[] => (count === 0 ? [] : [`[${count} ${count === 1 ? one : `${one}s`}]`]);
-  return [shownText(text), ...counted(images.length, 'image'), ...counted(documents.length, 'document')].join(' ').trimStart();
+  return [withoutMiddle(shownText(text), PASTE_END, KEPT), ...counted(images.length, 'image'), ...counted(documents.length, 'document')]
+    .join(' ')
+    .trimStart();
 }
 
 /** Thinking goes back only to the model that made it. */

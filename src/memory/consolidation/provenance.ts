@@ -27,7 +27,7 @@
  * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a conclusion after other sources spoke (`waitsForReview`), waits
  *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
-import { isBodyRef, isFromPerson, shownText, sourcesIn, toolInNotice, type Body, type Entry } from '../../records/message.js';
+import { isBodyRef, isFromPerson, shownText, sourcesIn, type Body, type Entry } from '../../records/message.js';
 import {
   type LineSource,
   type SourcedLine,
@@ -138,17 +138,16 @@ export function listSources({ message }: Entry, trusted: ReadonlySet<string>): r
     case 'user': {
       const text = shownPart(message.text);
       if (message.from === 'app') return ['application'];
-      if (message.from === 'notice') return toolsInNotice(text, trusted);
+      if (message.late) return isTrusted(message.late.name, trusted) ? [] : [message.late.name];
+      if (message.from === 'notice') return toolsInNotice(text);
       const parts = messageParts(text).flatMap(({ source }) => (source === 'typed' ? [] : [source]));
       return sourcesIn(message).length > 0 ? [...parts, 'file'] : parts;
     }
   }
 }
 
-/** What was recalled says itself what of it is not to be trusted; a result that came late is its tool's. */
-function toolsInNotice(text: string, trusted: ReadonlySet<string>): readonly string[] {
-  const late = toolInNotice(text);
-  if (late !== undefined) return isTrusted(late, trusted) ? [] : [late];
+/** What was recalled says itself what of it is not to be trusted. */
+function toolsInNotice(text: string): readonly string[] {
   return /^\[RECALLED\]/.test(text) && /^\[[^\]\n]*\] [^\n]*UNTRUSTED/m.test(text) ? ['recall'] : [];
 }
 
@@ -242,10 +241,11 @@ function foreignTexts({ message, turn }: Entry, trustedTools: ReadonlySet<string
   }
   if (message.role !== 'user') return [];
   const whole = shownPart(message.text);
-  if (message.from === 'notice') {
-    const late = toolInNotice(whole);
-    return late === undefined ? [] : [{ trust: `tool:${late}`, isTrusted: trustedTools.has(late), turn, text: whole }];
+  if (message.late) {
+    const { name, text } = message.late;
+    return [{ trust: `tool:${name}`, isTrusted: trustedTools.has(name), turn, text }];
   }
+  if (message.from === 'notice') return [];
   if (message.from === 'app') return [{ trust: 'application', isTrusted: false, turn, text: whole }];
   return (['file', 'application'] as const).flatMap((trust) => {
     const text = textFrom(whole, trust);

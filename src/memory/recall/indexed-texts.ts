@@ -43,6 +43,7 @@ export function foundText({ kind, text }: Pick<Told, 'kind' | 'text'>, redact: (
 export async function textOfEntry(store: Store, key: ConversationKey, { message }: Entry): Promise<Told | undefined> {
   switch (message.role) {
     case 'user': {
+      if (message.late) return { kind: 'tool', speaker: message.late.name, trust: `tool:${message.late.name}`, text: message.late.text };
       if (message.from === 'notice') return undefined;
       return { kind: 'user', ...asker(key, message.from), text: await readText(store, key, message.text) };
     }

@@ -123,7 +123,7 @@ function fitting(found: readonly Recalled[], most: number, ofOne: number): { rea
 }
 
 /** `[3f2a9c1d52b0/12] 2026-02-27 14:30 · user · turn 3`. Names come from texts: they are cut, and no line ends in them. */
-function hitHeading({ address, ts, kind, speaker, turn, ...source }: Recalled): string {
+function hitHeading({ address, ts, kind, speaker, turn, files = 0, ...source }: Recalled): string {
   const when = ts === 0 ? [] : [isoTime(ts).slice(0, 16).replace('T', ' ')];
   const name = speaker.replace(/[^\p{L}\p{N}\p{M} _.'’:-]/gu, '').slice(0, 60);
   const who = name === kind ? kind : `${kind} ${name}`;
@@ -135,8 +135,12 @@ function hitHeading({ address, ts, kind, speaker, turn, ...source }: Recalled): 
             .replace(/[^\w ,.-]/g, '')
             .slice(0, 120),
         ];
+  const counted = files === 0 ? [] : [files === 1 ? 'a file' : `${files} files`];
   const untrusted = isUntrusted(source) ? [...from, 'UNTRUSTED'] : [];
-  return [`[${address}]`, [...when, who, ...(turn === undefined ? [] : [`turn ${turnNumber(turn)}`]), ...untrusted].join(' · ')].join(' ');
+  return [
+    `[${address}]`,
+    [...when, who, ...(turn === undefined ? [] : [`turn ${turnNumber(turn)}`]), ...untrusted, ...counted].join(' · '),
+  ].join(' ');
 }
 
 function excerpt({ text, marks, isPart }: Recalled, most: number): string {

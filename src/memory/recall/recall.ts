@@ -5,12 +5,13 @@
 import { createAnalyzer } from '../../search/analysis.js';
 import { marksIn } from '../../search/question.js';
 import type { Kind } from '../../search/passage-table.js';
+import type { Media } from '../../records/message.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { embedMissing, MAX_FILLED, keepLifeVectors, megabytes } from './scope-vectors.js';
 import { lifeMark, readLine } from './indexed-texts.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
-import { openAt, readHits, type Recalled } from './recalled.js';
+import { filesAt, openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
 import { PartLost, HEAD } from './segments.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -45,6 +46,8 @@ export interface Recall {
   search(key: ScopeKey, query: RecallQuery): Promise<readonly Recalled[]>;
   /** The messages at an address and around it, in their order; empty where nothing is there, or no longer. */
   open(key: ScopeKey, address: string, around?: number): Promise<readonly Recalled[]>;
+  /** What came with the message at an address. */
+  files(key: ScopeKey, address: string): Promise<Media>;
   /**
    * Makes vectors of a bounded part of what has none: those of `payer` first. How many were made; 0 where none is missing, and without
    * an embedder. Throws where it or the store does not answer.
@@ -250,6 +253,8 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
       const known = scopes.get(scopeName(key))?.scope.lives() ?? [];
       return openAt(store, key, address, { around, known });
     },
+
+    files: (key, address) => filesAt(store, key, address, scopes.get(scopeName(key))?.scope.lives() ?? []),
   };
 }
 

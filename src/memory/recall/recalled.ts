@@ -1,7 +1,7 @@
 /** What a search has found, and what is at an address, read from the store as it is now: without what was forgotten meanwhile. */
 import type { Trust } from '../../records/memory/documents.js';
 import { foreignSource } from '../../records/message-parts.js';
-import type { Entry } from '../../records/message.js';
+import { pickMedia, sourcesIn, type Entry, type Media } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
 import { speakerIn } from '../../search/analysis.js';
 import type { Mark } from '../../search/question.js';
@@ -9,6 +9,7 @@ import type { Kind } from '../../search/passage-table.js';
 import type { Hit } from '../../search/scan.js';
 import { textHash } from '../../search/search-index.js';
 import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
+import { withBodies } from '../bodies.js';
 import { redactor } from '../documents/forgetting.js';
 import {
   documentTexts,
@@ -56,6 +57,8 @@ export interface Recalled {
   readonly text: string;
   /** There is more of it, before or after. */
   readonly isPart?: true;
+  /** How many pictures and documents came with it. */
+  readonly files?: number;
   /** Where `text` has the words of the question, in UTF-16 units. */
   readonly marks: readonly Mark[];
   readonly score: number;
@@ -73,14 +76,35 @@ export async function openAt(
   { around = DEFAULT_AROUND, known }: { readonly around: number | undefined; readonly known: readonly LifeName[] },
 ): Promise<readonly Recalled[]> {
   const reach = Math.max(0, Math.min(around, MAX_AROUND));
-  const [, mark = '', place = ''] = /^([0-9a-f]{12})\/([\w-]{1,100})$/.exec(address) ?? [];
-  if (mark === '') return (await readDocuments(store, key)).filter((one) => one.address === address);
+  const place = await findPlace(store, key, address, known);
+  if (!place) return (await readDocuments(store, key)).filter((one) => one.address === address);
+  const { life, name } = place;
+  if (/^\d{1,9}$/.test(name)) return readAround(store, life, Number(name), reach);
+  return name.startsWith('ep_') ? readEpisode(store, life, name) : readItem(store, life, name);
+}
+
+/** The pictures and documents that came with the message at an address, at hand. */
+export async function filesAt(store: Store, key: ScopeKey, address: string, known: readonly LifeName[]): Promise<Media> {
+  const place = await findPlace(store, key, address, known);
+  if (!place || !/^\d{1,9}$/.test(place.name)) return {};
+  const slot = Number(place.name);
+  const [[entry], isThere] = await Promise.all([store.entries.read(place.life, [slot]), slotsThatCount(store, place.life)]);
+  if (!entry || !isThere(slot) || entry.message.role === 'assistant') return {};
+  const message = await withBodies(store, place.life, entry);
+  return message.role === 'assistant' ? {} : pickMedia(message);
+}
+
+async function findPlace(
+  store: Store,
+  key: ScopeKey,
+  address: string,
+  known: readonly LifeName[],
+): Promise<{ readonly life: ConversationKey; readonly name: string } | undefined> {
+  const [, mark, name = ''] = /^([0-9a-f]{12})\/([\w-]{1,100})$/.exec(address) ?? [];
+  if (mark === undefined) return undefined;
   const isIt = (life: LifeName): boolean => lifeMark(life) === mark;
   const found = known.find(isIt) ?? (await store.scopes.marks(key)).lives.map((one) => one.key).find(isIt);
-  if (found === undefined) return [];
-  const life = { ...key, conversation: found.conversation, life: found.life };
-  if (/^\d{1,9}$/.test(place)) return readAround(store, life, Number(place), reach);
-  return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
+  return found && { life: { ...key, conversation: found.conversation, life: found.life }, name };
 }
 
 type Redact = (text: string) => string;
@@ -116,7 +140,8 @@ export async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]
 }
 
 /** A text of the scope, however it is stored. */
-type ReadText = Pick<NamedText, 'kind' | 'name' | 'ts' | 'conversation' | 'turn' | 'speaker' | 'trust' | 'tools' | 'text'>;
+type ReadText = Pick<NamedText, 'kind' | 'name' | 'ts' | 'conversation' | 'turn' | 'speaker' | 'trust' | 'tools' | 'text'> &
+  Pick<Recalled, 'files'>;
 
 async function readMessage(store: Store, key: ConversationKey, { at, speaker }: Hit): Promise<ReadText | undefined> {
   const [entry] = await store.entries.read(key, [at]);
@@ -127,12 +152,14 @@ async function readMessage(store: Store, key: ConversationKey, { at, speaker }: 
 /** `named`: by its text. */
 function toText(
   { conversation }: ConversationKey,
-  { slot, ts, turn }: Entry,
+  { slot, ts, turn, message }: Entry,
   { kind, speaker, trust, tools, text }: Told & { readonly tools: readonly string[] },
   named: string | undefined,
 ): ReadText {
+  const files = message.role === 'assistant' ? 0 : sourcesIn(message).length;
   // A tool's text may name anyone.
-  return { kind, name: String(slot), ts, conversation, turn, speaker: kind === 'tool' ? speaker : (named ?? speaker), trust, tools, text };
+  const who = kind === 'tool' ? speaker : (named ?? speaker);
+  return { kind, name: String(slot), ts, conversation, turn, speaker: who, trust, tools, text, ...(files > 0 && { files }) };
 }
 
 async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
@@ -180,7 +207,7 @@ type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
 const WHOLE: Part = { start: 0, end: Infinity, score: 0, confidence: 0 };
 
 function toRecalled(text: ReadText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
-  const { kind, name, ts, conversation, turn, speaker, tools = [] } = text;
+  const { kind, name, ts, conversation, turn, speaker, tools = [], files } = text;
   const whole = redact(text.text);
   const shown = whole.slice(start, end);
   // Of a message that a user sent, not all may be typed.
@@ -196,6 +223,7 @@ function toRecalled(text: ReadText, of: ConversationKey | undefined, redact: Red
     ...(trust === 'model' && tools.length > 0 && { tools }),
     text: shown,
     ...(shown.length < whole.length && { isPart: true }),
+    ...(files !== undefined && { files }),
     marks: [],
     score,
     confidence,

@@ -16,6 +16,7 @@ import {
   episodeLinksSchema,
   itemNumber,
   readEpisodicItem,
+  type EpisodicItem,
   readSemanticItem,
   semanticItemSchema,
   type SemanticItem,
@@ -80,11 +81,14 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
 export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>): ReadLayout {
   const problems: string[] = [];
   const side = readSide(files, problems);
-  const life = (side && readLife(side, problems)) ?? lifeOfTraces(files, problems);
+  const items = readLines(files, 'episodic.jsonl', readEpisodicItem, problems);
+  const turns = new Map<string, string>();
+  const life = (side && readLife(side, problems)) ?? lifeOfTraces(files, { items, turns }, problems);
   const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
   const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
-  const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
-    return { session: 1, epoch: at + 1, slots: [], ...about.get(item.id), ...item };
+  const episodes = items.map((item, at): EpisodeRecord => {
+    const turn_ids = item.turn_ids.map((id) => turns.get(id) ?? id);
+    return { session: 1, epoch: at + 1, slots: [], ...about.get(item.id), ...item, turn_ids };
   });
   const facts = readLines(files, 'semantic.jsonl', readSemanticItem, problems);
   return {
@@ -153,14 +157,29 @@ function readLife({ entries: given, archived }: Side, problems: string[]): Pick<
   return { entries: [...entries.values()], archived: archived as SlotRange[] };
 }
 
-function lifeOfTraces(files: Readonly<Partial<Record<LayoutFile, string>>>, problems: string[]): Pick<PastLife, 'entries' | 'archived'> {
+/** Stand-ins for turns that only summaries tell of: more of them are no conversation. */
+const MAX_SUMMARIZED = 10_000;
+
+/** `turns`: gets the numbers of the turns. */
+function lifeOfTraces(
+  files: Readonly<Partial<Record<LayoutFile, string>>>,
+  { items, turns }: { readonly items: readonly EpisodicItem[]; readonly turns: Map<string, string> },
+  problems: string[],
+): Pick<PastLife, 'entries' | 'archived'> {
   const read = (name: LayoutFile): SeedTrace[] => readLines(files, name, (value) => seedTraceSchema.safeParse(value).data, problems);
   const old = read('raw_traces_archive.jsonl');
   // Together, so that a turn that is in both is one turn; the archived ones are the first of them.
-  const entries = toEntries([...old, ...read('raw_traces.jsonl')]);
+  const active = read('raw_traces.jsonl');
+  // The archive is optional (seed 000): its summaries are not.
+  const there = new Set([...old, ...active].map(({ turn_id }) => turn_id));
+  const told = [...items].sort(byNumber).flatMap(({ turn_ids }) => turn_ids);
+  const ids = [...new Set(told)].filter((id) => !there.has(id)).slice(0, MAX_SUMMARIZED);
+  const [first] = [...old, ...active, ...items];
+  const summarized = first && ids.length > 0 ? { ids, ts: first.ts } : undefined;
+  const entries = toEntries([...old, ...active], { summarized, turns });
   return {
     entries,
-    archived: toRanges(toEntries(old).map(({ slot: at }) => at)),
+    archived: toRanges(toEntries(old, { summarized }).map(({ slot: at }) => at)),
   };
 }
 

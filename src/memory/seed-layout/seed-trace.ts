@@ -16,7 +16,7 @@ import {
   CHUNK_TYPE,
 } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
-import { toTraces } from '../traces.js';
+import { isLate, toTraces } from '../traces.js';
 
 /** Epoch seconds at the end of the year 9999: a later one is no date. */
 const LATEST = 253_402_300_799;
@@ -70,10 +70,25 @@ export function seedLine(item: { readonly id: string; readonly ts: number }): st
   return JSON.stringify(item).replace(/^(\{"id":"[^"\\]*","ts":\d+)([,}])/, '$1.0$2');
 }
 
-/** Slots from 1 on, in the order given. Turns of any name are numbered as they come. */
-export function toEntries(traces: readonly SeedTrace[]): Entry[] {
-  const turns = new Map<string, string>();
-  const entries: Entry[] = [];
+/** What a summary tells of a turn whose traces are not there. */
+const STAND_IN = '[The messages of this turn were not among what was imported. Its summary is all that there is of it.]';
+
+/** Turns that have no traces, for what summarizes them; they come first. */
+export interface SummarizedTurns {
+  readonly ids: readonly string[];
+  /** Epoch seconds. */
+  readonly ts: number;
+}
+
+/** Slots from 1 on, in the order given. Turns of any name are numbered as they come, and their numbers are noted in `turns`. */
+export function toEntries(
+  traces: readonly SeedTrace[],
+  { summarized, turns = new Map() }: { readonly summarized?: SummarizedTurns; readonly turns?: Map<string, string> } = {},
+): Entry[] {
+  const entries = (summarized?.ids ?? []).map((id, at) => {
+    turns.set(id, turnId(at + 1));
+    return toEntry(at + 1, turnId(at + 1), 1, summarized?.ts ?? 0, { role: 'user', text: STAND_IN, from: 'notice' });
+  });
   let open: { readonly callId: string; readonly name: string }[] = [];
   let calls = 0;
   for (const trace of traces) {
@@ -102,7 +117,11 @@ export function toEntries(traces: readonly SeedTrace[]): Entry[] {
     }
     const callId = given ?? open.find((call) => call.name === name)?.callId ?? `${turn}/lost`;
     if (trace.trace_type === 'tool_result') open = open.filter((call) => call.callId !== callId);
-    entries.push(toEntry(entries.length + 1, turn, seq, ts, toMessage(trace, { callId, name })));
+    const message = toMessage(trace, { callId, name });
+    const amended = isLate(trace) ? entries.findLastIndex((entry) => entry.message.role === 'tool' && entry.message.callId === callId) : -1;
+    const at = entries[amended];
+    if (at) entries[amended] = { ...at, message };
+    else entries.push(toEntry(entries.length + 1, turn, seq, ts, message));
   }
   return entries;
 }
@@ -174,7 +193,10 @@ const user = z.object({
   role: z.literal('user'),
   text: z.string(),
   from: z.enum(['notice', 'app']).optional(),
+  late: z.object({ callId: z.string(), name: z.string(), text: z.string(), ref: z.string().optional() }).optional(),
   chunk: chunkType.optional(),
+  updates: z.number().int().min(1).optional(),
+  removes: z.array(z.number().int().min(1)).max(1_000).optional(),
   ...media,
 });
 const assistant = z.object({
@@ -219,6 +241,10 @@ export function readEntry(value: unknown): Entry | undefined {
 /** As it is exported: a text that was long enough to be stored elsewhere is in place, so nothing points there. */
 export function withoutRefs(entry: Entry): Entry {
   const { message } = entry;
+  if (message.role === 'user' && message.late?.ref !== undefined) {
+    const { ref: _, ...late } = message.late;
+    return { ...entry, message: { ...message, late } };
+  }
   if (message.role !== 'assistant') return entry;
   const blocks = message.blocks.map((block) => {
     if (block.kind !== 'tool-call' || block.inputRef === undefined) return block;

@@ -104,7 +104,7 @@ export interface AgentMemory {
   store(item: NewMemoryItem): Promise<string>;
   /** Null where there is no such item. Throws TransformRefused for one that cannot be made. */
   retrieve(id: string, transform?: MemoryTransform): Promise<MemoryItem | null>;
-  /** Newest first, never with their contents. */
+  /** Newest first, never with their contents. Throws TypeError for criteria that there are not. */
   query(criteria?: MemoryCriteria): Promise<MemoryItemHead[]>;
   /** What is cleared does not come back by a repeated store. */
   clear(): Promise<void>;

@@ -13,11 +13,15 @@ import {
   type ActivityOptions,
 } from '@temporalio/common';
 import type { Activities } from '../../activities/index.js';
+import { STOP_GRACE_MS } from '../../conversation/turn/turn.js';
 import type { ConversationListener } from '../../conversation/views/observation.js';
 import type { Host } from '../../workflows/host.js';
 import type { Clock } from './clock.js';
 import { createRun, gone, type AskedUpdate, type Job, type Run } from './memory-host.js';
 import { asJson, runActivity } from './run-activity.js';
+
+// Taken before a test replaces the globals.
+const { setTimeout: later } = globalThis;
 
 export type Status = 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELED' | 'TERMINATED' | 'CONTINUED_AS_NEW';
 
@@ -206,6 +210,9 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
     of.pending.add(pending);
     while (workers.length === 0) await new Promise<void>((go) => awaitingWorker.push(go));
     let end = clock.begin();
+    // Time goes on without what hears no stop, as it does outside.
+    const leave = (): void => void later(() => end(), STOP_GRACE_MS).unref();
+    stop.addEventListener('abort', leave, { once: true });
     try {
       return await runActivity({
         ...{ activities: workers.at(-1) as Activities, name, input, options, stop, now: clock.now },
@@ -225,6 +232,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
     } catch (error) {
       throw overTheWire(error);
     } finally {
+      stop.removeEventListener('abort', leave);
       of.pending.delete(pending);
       // After the run has been told.
       setImmediate(end);

@@ -4,7 +4,8 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { ChunkOperation } from '../../../src/conversation/context/reducers.js';
 import { isPending } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { listSlots } from '../../../src/records/slots.js';
+import type { Compacted } from '../../../src/conversation/context/compaction-effects.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { compactionWindow } from '../../../src/memory/compaction/window.js';
 import { selectTruncation } from '../../../src/memory/compaction/truncation.js';
 import { entryTokens } from '../../../src/memory/tokens.js';
@@ -14,7 +15,7 @@ import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { eventToReduce, outcomeOfEvent } from '../../../src/conversation/context/app-events.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
-import { answer as modelAnswer, applyAll, asking, open, ORDINARY, outputOf, said, settle, type Script } from '../drive.js';
+import { answer as modelAnswer, applyAll, asking, open, ORDINARY, outputOf, said, settle, USAGE, type Script } from '../drive.js';
 
 type Wish = { readonly kind: ChunkOperation['kind']; readonly which: number; readonly type: string; readonly text: string };
 
@@ -226,4 +227,36 @@ test('an event behind a reset waits for the next session, also while a turn runs
   state = apply(state, { kind: 'app-event-received', id: 'e', type: 'any', payload: 1, at: state.now });
   expect(nextStep(state).kind).not.toBe('reduce');
   expect(statusOf(state, 0).nextStep).toBeNull();
+});
+
+test('an undo brings compacted chunks back, but none that was removed or updated since', () => {
+  const add = (text: string, type: string): ChunkOperation => ({ kind: 'ADD', chunk: { type, text } });
+  const given = (state: ConversationState, id: string, operations: readonly ChunkOperation[]): ConversationState =>
+    applyAll(
+      state,
+      { kind: 'app-event-received', id, type: 'any', payload: null, at: 1 },
+      { kind: 'app-event-reduced', id, reduced: { kind: 'reduced', operations }, at: 1 },
+    );
+  const texts = (state: ConversationState): (string | undefined)[] => {
+    const asked = apply(state, { kind: 'app-event-received', id: 'asked', type: 'any', payload: null, at: 1 });
+    return eventToReduce(asked)?.view.chunks.map(({ text }) => text) ?? [];
+  };
+  const first = settle(applyAll(open(), said('a'))).state;
+  const had = given(first, 'e-1', [add('flow', 'WORKING_FLOW'), add('old', 'STATE'), add('gone', 'STATE')]);
+  const [flow, old, gone] = had.appEvents?.chunks ?? [];
+  const compacted = {
+    ...{ kind: 'compacted', life: 'l1', epoch: had.epoch + 1, archived: toRanges([...listSlots(first.context), flow?.slot ?? 0]) },
+    ...{ kept: toRanges([old?.slot ?? 0, gone?.slot ?? 0]), turns: ['turn_0001'], task: { goal: 'goal', openTasks: [] }, facts: [] },
+    ...{ base: { ref: 'base', text: 'summary' }, method: 'model', tokensBefore: 9, tokensAfter: 1, usage: USAGE },
+    ...{ episode: { id: 'ep_0001', ts: 1, turn_ids: [], summary: 'summary', tags: [], salience: 0.5 }, record: {} },
+  } as unknown as Compacted;
+  const asked = apply(had, { kind: 'compaction-requested', requestId: 'c', at: had.now });
+  const after = settle(asked, { compact: () => compacted }).state;
+  expect(texts(after)).toEqual(['old', 'gone']);
+  const changed = given(after, 'e-2', [{ kind: 'UPDATE', id: old?.id ?? '', text: 'new' }, { kind: 'DELETE', id: gone?.id ?? '' }, add('since', 'STATE')]); // prettier-ignore
+  const undone = settle(apply(changed, { kind: 'undo-requested', requestId: 'u', at: changed.now })).state;
+  expect(undone.epoch).toBe(changed.epoch + 1);
+  expect(texts(undone)).toEqual(['flow', 'new', 'since']);
+  const tokens = undone.appEvents?.chunks.reduce((sum, chunk) => sum + chunk.tokens, 0) ?? 0;
+  expect(undone.contextTokens - first.contextTokens).toBe(tokens);
 });

@@ -281,6 +281,22 @@ test('what truncation has left out of one session is no memory of the next', () 
   expect(kinds(next.steps)).not.toContain('compact');
 });
 
+test.each([
+  ['a window that has room for them', 2 * BUDGET, 6_000, true],
+  ['one that has not', 2 * BUDGET, 1.9 * BUDGET, false],
+  ['a smaller one', BUDGET / 2, 6_000, false],
+])('(context/cited-whole-again) messages that were cited, with %s', (_, contextBudget, citedTokens, isWhole) => {
+  const state = talked(4, 100);
+  const pasted = { ...state, compaction: { ...state.compaction, cited: toRanges([1]), citedTokens } };
+  const settings = { ...SETTINGS, hash: 'h2', model: 'openai/other', contextBudget };
+  const step = (input: ModelStepInput) => answered(input, {}, { configured: { kind: 'settings', settings } });
+  const { state: switched } = settle(apply(pasted, said('with another model')), { step, compact: (input) => compacted(input) });
+  const seen: unknown[] = [];
+  const model = (input: ModelStepInput): ModelAnswer => (seen.push(input.call.cited), answer(input));
+  settle(apply(switched, said('next')), { model });
+  expect(seen).toEqual([isWhole ? undefined : toRanges([1])]);
+});
+
 test('(context/undo-restores) undone, nothing is lost that truncation has left out, before the compaction or since', () => {
   const state = talked(6, BUDGET);
   const [first, second, ...others] = listSlots(state.context);

@@ -5,7 +5,7 @@ import { statusOf } from '../../../src/conversation/views/view.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
 import type { Breakpoints, StepResult, StepScope } from '../../../src/conversation/protocol/stepping.js';
 import { said } from '../drive.js';
-import { createTree, deliver, end, ROOT, rest, rootOf, tell, type Tree } from './tree.js';
+import { CALL_TOKENS, createTree, deliver, end, lifeOf, ROOT, rest, rootOf, tell, type Tree } from './tree.js';
 
 const CHILD = 'chat:turn_0001:1';
 const SECOND = 'chat:turn_0001:2';
@@ -152,6 +152,20 @@ test('a breakpoint at a cost counts once for the whole tree', () => {
   setMode(tree, 'auto');
   rest(tree);
   expect(rootOf(tree).ended).toMatchObject([{ stopReason: 'end' }]);
+});
+
+test('a breakpoint at a cost counts what sub-agents have spent while they work', () => {
+  const tree = createTree();
+  setBreakpoints(tree, { costUsd: 0.05 });
+  tell(tree, ROOT, said('hello', { at: tree.at }));
+  const calls = (): number => (tree.paid.get(lifeOf(tree, ROOT)) ?? 0) / CALL_TOKENS;
+  while (rootOf(tree).control?.mode !== 'stepping' && (tree.flying.length > 0 || tree.signals.length > 0))
+    tree.signals.length > 0 ? deliver(tree, 0) : end(tree, 0);
+  rest(tree);
+  // What was in flight ends; a cent a call.
+  expect(calls()).toBeGreaterThanOrEqual(5);
+  expect(calls()).toBeLessThanOrEqual(7);
+  expect(statusOf(rootOf(tree), 0).pausedBy).toMatch(/^cost: \$0\.0[567] of \$0\.05$/);
 });
 
 test('over ends when a sub-agent waits for a person; decided, it holds at its next thing', () => {

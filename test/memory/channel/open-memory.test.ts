@@ -198,4 +198,11 @@ test('items are made again from the entries that speak of them, the same as they
 
 test('an item of a type that there is not is refused', async () => {
   await expect(opened(placeOf()).store({ content: 'x', type: 'nonsense' as never })).rejects.toThrow('its type must be action_result');
+  for (const [criteria, words] of [
+    [{ type: 'nonsense' }, 'type must be action_result'],
+    [{ tags: 'a' }, 'tags must be a list of texts'],
+    [{ timeRange: { start: 'yesterday', end: new Date() } }, 'timeRange needs the dates start and end'],
+    [{ limit: -1 }, 'limit must be a whole number from 0'],
+  ] as const)
+    await expect(opened(placeOf()).query(criteria as never)).rejects.toThrow(`cannot search the items in memory: ${words}`);
 });

@@ -1626,6 +1626,13 @@ export interface components {
             }[];
             whole: string[];
         };
+        /** @description of a notice: the result of a call whose turn had been stopped; it amends the trace of the call */
+        LateResult: {
+            callId: string;
+            name: string;
+            ref?: string;
+            text: string;
+        };
         LineSource: {
             conversation?: string;
             /** @description that the model had read before, or file or application */
@@ -1948,6 +1955,8 @@ export interface components {
             /** @description 0 to 1: how much of the question its own words are */
             confidence: number;
             conversation?: string;
+            /** @description how many pictures and documents came with it */
+            files?: number;
             /**
              * @description there is more of the text
              * @enum {boolean}
@@ -1978,10 +1987,15 @@ export interface components {
              */
             from?: "notice" | "app";
             images?: components["schemas"]["Media"][];
+            late?: components["schemas"]["LateResult"];
+            /** @description slots of chunks that the application took out here */
+            removes?: number[];
             /** @enum {string} */
             role: "user";
             text: string | components["schemas"]["LongText"];
             tools?: components["schemas"]["ToolsOfMessage"];
+            /** @description slot of the chunk whose place this one takes */
+            updates?: number;
             video?: components["schemas"]["Media"][];
         } | {
             blocks: components["schemas"]["AssistantBlock"][];

@@ -1,7 +1,7 @@
 /** The list of conversations, and one of them with the views that there are of it. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { go } from '../address.js';
+import { go, place } from '../address.js';
 import { request } from '../api/request.js';
 import { conversations, keepListed, nameConversation, readFork, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
@@ -29,14 +29,30 @@ export function OfConversation({ shown, of, children }: OfConversationProps): JS
   useEffect(() => {
     heading.value = of === '' ? '' : title;
   }, [of, title]);
+  const isBeginning = of === '' && 'new' in place.value.more;
   return (
-    <div class={`of-conversation${of === '' ? '' : ' has-one'}`}>
+    <div class={`of-conversation${of === '' && !isBeginning ? '' : ' has-one'}`}>
       <SideList view={shown.name} of={of} />
       <div class="conversation" tabIndex={-1} data-content="">
-        {of === '' ? <span /> : <Head shown={shown} of={of} title={title} one={one} />}
+        {of === '' ? (
+          <div>
+            <Back view={shown.name} />
+          </div>
+        ) : (
+          <Head shown={shown} of={of} title={title} one={one} />
+        )}
         {children}
       </div>
     </div>
+  );
+}
+
+/** To the list, where it has made room. */
+function Back({ view }: { readonly view: string }): JSX.Element {
+  return (
+    <button type="button" class="button bare square only-narrow" aria-label="All conversations" onClick={() => go(view)}>
+      <Icon name="back" />
+    </button>
   );
 }
 
@@ -66,9 +82,7 @@ function Head({ shown, of, title, one }: HeadProps): JSX.Element {
   const tabs = views.filter(({ isOfConversation, role = 'user' }) => isOfConversation && mayAct(role));
   return (
     <header class="conversation-head">
-      <button type="button" class="button bare square only-narrow" aria-label="All conversations" onClick={() => go(shown.name)}>
-        <Icon name="back" />
-      </button>
+      <Back view={shown.name} />
       <div class="names">
         <h1 class="one-line" title={title}>
           {title}

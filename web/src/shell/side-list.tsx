@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import { go } from '../address.js';
+import { go, NEW } from '../address.js';
 import { isReachable } from '../api/request.js';
 import { conversations, hasMore, listMore, nameConversation, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
@@ -42,7 +42,13 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
           }}
           onKeyDown={(event) => move(event, -1)}
         />
-        <button type="button" class="button square" aria-label="New conversation" title="New conversation" onClick={() => go('chat')}>
+        <button
+          type="button"
+          class="button square"
+          aria-label="New conversation"
+          title="New conversation"
+          onClick={() => go('chat', '', NEW)}
+        >
           <Icon name="plus" />
         </button>
       </div>

@@ -25,6 +25,7 @@ const VIEWS: readonly View[] = [
   { name: 'timeline', title: 'Timeline', icon: 'timeline', isOfConversation: true },
   { name: 'context', title: 'Context', icon: 'context', isOfConversation: true },
   { name: 'stepper', title: 'Stepper', icon: 'stepper', isOfConversation: true, role: 'operator' },
+  { name: 'manage', title: 'Manage', icon: 'more', isOfConversation: true },
   { name: 'inbox', title: 'Inbox', icon: 'inbox', isOfConversation: false },
   { name: 'memory', title: 'Memory', icon: 'memory', isOfConversation: false, role: 'operator' },
   { name: 'fleet', title: 'Fleet', icon: 'fleet', isOfConversation: false },

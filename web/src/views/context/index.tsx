@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { turnNumber } from '../../../../src/records/identity.js';
+import { describeCached, describePrefix } from '../../../../src/records/time-in-words.js';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
@@ -38,6 +39,8 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
   const { value, error, again } = useAnswer(`context ${of}`, (signal) =>
     request('get', '/v1/conversations/{id}/context/chunks', { path: { id: of }, signal }),
   );
+  const about = useAnswer(`conversation ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
+  const status = about.value?.status;
   if (of === '') return <div class="empty">Choose a conversation to see what its model sees.</div>;
   const part = PARTS.find(({ name }) => name === more['part'])?.name ?? (more['why'] === undefined ? 'now' : 'turns');
   const selected = more['chunk'];
@@ -72,6 +75,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
                 {index.tokenizer === undefined ? 'estimated' : `counted by ${index.tokenizer}`}
               </span>
             </p>
+            {status != null && <p class="faint small">{describeBilling(status)}</p>}
             <Meter view={value} selected={selected} onSelect={select} />
           </>
         )}
@@ -87,6 +91,16 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** What of all prompts so far was billed in full, and what made it so. */
+function describeBilling({ usage, context }: NonNullable<Schema<'Conversation'>['status']>): string {
+  const cached = describeCached(usage) || 'none cached';
+  return `Sent so far: ${count(usage.inputTokens)} tokens (${cached}). ${sentence(describePrefix(context))}`;
+}
+
+function sentence(words: string | undefined): string {
+  return words === undefined ? '' : `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
 interface NowProps {

@@ -1,4 +1,5 @@
 /** Bars and marks of a timeline, in words. */
+import { describeCached } from '../../../../src/records/time-in-words.js';
 import type { Schema } from '../../api/request.js';
 import { plainText, count, dollars, duration } from '../../ui/words.js';
 
@@ -38,8 +39,8 @@ export function labelBar(bar: Bar): string {
 
 export function describeTokens({ usage }: Pick<Bar, 'usage'>): string {
   if (usage === null) return '';
-  const cached = usage.cachedTokens > 0 ? ` (${count(usage.cachedTokens)} cached)` : '';
-  return `${count(usage.inputTokens)}${cached} → ${count(usage.outputTokens)}`;
+  const cached = describeCached(usage);
+  return `${count(usage.inputTokens)}${cached === '' ? '' : ` (${cached})`} → ${count(usage.outputTokens)}`;
 }
 
 export function describeCost({ usage }: Pick<Bar, 'usage'>): string {
