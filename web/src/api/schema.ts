@@ -408,7 +408,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say something else in place of a turn and all after it */
+        /**
+         * Say something else in place of a turn and all after it
+         * @description Waits for the answer for up to `wait` seconds, then answers 202 with the turn, which goes on.
+         */
         post: operations["editTurn"];
         delete?: never;
         options?: never;
@@ -673,7 +676,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Answer the last turn anew; the old answer becomes a branch */
+        /**
+         * Answer the last turn anew; the old answer becomes a branch
+         * @description Waits for the answer for up to `wait` seconds, then answers 202 with the turn, which goes on.
+         */
         post: operations["retryTurn"];
         delete?: never;
         options?: never;
@@ -3360,7 +3366,9 @@ export interface operations {
     };
     editTurn: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -3385,6 +3393,18 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AnsweredAgain"];
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                        turn: string;
+                    };
                 };
             };
             /** @description What went wrong (RFC 9457) */
@@ -4022,7 +4042,9 @@ export interface operations {
     };
     retryTurn: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -4043,6 +4065,18 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AnsweredAgain"];
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                        turn: string;
+                    };
                 };
             };
             /** @description What went wrong (RFC 9457) */
