@@ -115,7 +115,7 @@ function isWebAddress(source: MediaSource): source is Extract<MediaSource, { url
 const BECAME: Record<ToolOutcome, string> = {
   ok: '',
   error: '',
-  rejected: 'Rejected: this call was not allowed and did not run.',
+  rejected: 'Rejected: this call did not run.',
   cancelled: 'Cancelled: this call was stopped before it started and did not run.',
   unknown: 'Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.',
 };

@@ -53,6 +53,7 @@ function toTool({ name, description = '', inputSchema: given }: ClientTool, inpu
     inputSchema,
     policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
     // As its program has written it: what a model is shown may say less.
+    mustFit: true,
     schemaViolation: async (input) => {
       const verdict = await schemaCheck.judge({ schema: given, data: input });
       return verdict.kind === 'violated' ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY) : undefined;

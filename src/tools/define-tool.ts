@@ -33,6 +33,15 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     description,
     inputSchema: toInputSchema(name, schema),
     policy: toPolicy(name, definition.policy),
+    schemaViolation: async (input) => {
+      try {
+        const checked = await schema.safeParseAsync(input);
+        return checked.success ? undefined : invalidInput(name, schema, checked.error, input);
+      } catch {
+        // What the author's own check throws, the run says.
+        return undefined;
+      }
+    },
     ...(definition.verify && { verify: verifier(schema, definition.verify) }),
     ...(definition.examine && { examine: examiner(schema, definition.examine) }),
     ...(definition.workflowAction && {

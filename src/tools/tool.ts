@@ -134,8 +134,10 @@ export interface Tool {
    * answered "outcome unknown".
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
-  /** Why these arguments are refused before anything is done; for tools that run elsewhere, and cannot say it. Never throws. */
+  /** Why these arguments do not fit: no person is asked about a call that cannot run. Never throws. */
   readonly schemaViolation?: (input: JsonValue) => Promise<string | undefined>;
+  /** Arguments that do not fit are refused although nobody is asked: it runs elsewhere, or the model has not seen the schema as it is. */
+  readonly mustFit?: boolean;
   /** Looked at when a call is planned, and once more when it runs. Never throws. */
   readonly examine?: (input: JsonValue, context: ExamineContext) => Promise<Examined>;
   /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */

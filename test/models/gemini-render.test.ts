@@ -230,7 +230,7 @@ test('pictures that it cannot take become words; ids, names and inputs are made 
            "functionResponse": {
              "name": "read_file_",
              "response": {
-               "error": "Rejected: this call was not allowed and did not run.
+               "error": "Rejected: this call did not run.
    why",
              },
            },

@@ -154,7 +154,7 @@ test('pictures that it cannot take become words; ids, names and inputs are made 
        ],
      },
      {
-       "content": "Rejected: this call was not allowed and did not run.
+       "content": "Rejected: this call did not run.
    why",
        "role": "tool",
        "tool_name": "read_file_",

@@ -199,7 +199,7 @@ test('pictures that it cannot take become words; ids, names and inputs are made 
      },
      {
        "call_id": "t_c",
-       "output": "Rejected: this call was not allowed and did not run.
+       "output": "Rejected: this call did not run.
    why",
        "type": "function_call_output",
      },

@@ -152,7 +152,7 @@ test('each outcome of a tool reads differently, and only ok is no error', () => 
   expect(body[2]?.content.map(({ content, is_error }) => [content, is_error])).toEqual([
     ['why', undefined],
     ['why', true],
-    ['Rejected: this call was not allowed and did not run.\nwhy', true],
+    ['Rejected: this call did not run.\nwhy', true],
     ['Cancelled: this call was stopped before it started and did not run.\nwhy', true],
     ['Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.\nwhy', true],
   ]);

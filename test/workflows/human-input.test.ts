@@ -234,6 +234,23 @@ test('a call that is denied does not run, and the model reads why', async () => 
   ]);
 });
 
+test('nobody is asked about arguments that do not fit: the model reads what is wrong with them, and asks again', async () => {
+  const id = world.id();
+  const { sent, one } = await asked(
+    id,
+    callTool('pay', { to: 'Ada', euros: 'five' }),
+    callTool('pay', { to: 'Ada', euros: 5 }),
+    text('Paid.'),
+  );
+  expect(one).toMatchObject({ callId: 'turn_0001/c2', arguments: { to: 'Ada', euros: 5 } });
+  await world.client.decide(id, { callId: one.callId, decision: 'approve' });
+  expect(await sent).toMatchObject({ text: 'Paid.' });
+  expect(resultTexts(stage.requests(id)[1])).toEqual([
+    expect.stringMatching(/^Rejected: this call did not run\.\nNot run: pay did not run: .*\n- euros/),
+  ]);
+  expect(ran).toEqual([{ to: 'Ada', euros: 5 }]);
+});
+
 test('the first decision counts, and whoever comes later, or looked at other arguments, hears so', async () => {
   const id = world.id();
   const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }), text('Done.'));

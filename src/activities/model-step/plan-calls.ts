@@ -37,10 +37,10 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const schemaViolation = await tool.schemaViolation?.(input);
-  if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
   const examined = await tool.examine?.(input, { workspace, conversation });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
+  const schemaViolation = policy === 'ask' || tool.mustFit ? await tool.schemaViolation?.(input) : undefined;
+  if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
   if (policy === 'ask' && examined?.asks) {
     log.warn('a person has to approve a call', { tool: name, ...(!examined.asks.isPrivate && { why: examined.asks.why }) });
   }

@@ -46,15 +46,12 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
       quick: false,
       timeoutMs: totalTimeout(link.server),
     },
-    // No provider takes branches at the top, so the model has not seen them as they are.
-    ...(hasBranches(accepted.inputSchema) && {
-      schemaViolation: async (input) => {
-        const verdict = await schemaCheck.judge({ schema: accepted.inputSchema, data: fromWire(argumentsIn(input)) });
-        return verdict.kind === 'violated'
-          ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY)
-          : undefined;
-      },
-    }),
+    // No provider takes branches at the top, so the model has not seen them as they are. Others the server judges, by its own lights.
+    mustFit: hasBranches(accepted.inputSchema),
+    schemaViolation: async (input) => {
+      const verdict = await schemaCheck.judge({ schema: accepted.inputSchema, data: fromWire(argumentsIn(input)) });
+      return verdict.kind === 'violated' ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY) : undefined;
+    },
     examine: (input) => Promise.resolve(leavingFor(link, input)),
     async run(input, { signal }) {
       try {

@@ -63,6 +63,8 @@ describe('a server that', () => {
   test('never starts is started once as each kind, and then left alone', async () => {
     await begin({ mode: 'die', tools: [aTool('echo')] });
     const good = await hostileServer({ tools: [aTool('echo')] });
+    // The other one starts at its leisure on a busy machine.
+    bench = aBench({ connectMs: 30_000 });
     try {
       const both = { evil: hostile.config, good: good.config };
       const all = await bench.tools(both);
