@@ -108,14 +108,19 @@ export async function withCurrentStatus(
   return listed.map((one) => toStanding(one, known.get(one.id)));
 }
 
+/** It ended by itself, and wrote its last status: what the list says of it stays true. */
+export function isSettled({ state, turns }: Pick<Listed, 'state' | 'turns'>): boolean {
+  return state === 'ended' && turns !== null;
+}
+
 /** Leaves out conversations that ended by themselves and wrote their last status. Running ones come first. */
 function inOrder(listed: readonly Listed[]): readonly Listed[] {
-  const toAsk = listed.filter(({ state, turns }) => state !== 'ended' || turns === null);
+  const toAsk = listed.filter((one) => !isSettled(one));
   return [...toAsk.filter(({ running }) => running), ...toAsk.filter(({ running }) => !running)].slice(0, MAX_ASKED);
 }
 
 function toStanding(one: Listed, status: Status | undefined): Standing {
-  if (!status) return { ...one, isCurrent: one.state === 'ended' && one.turns !== null };
+  if (!status) return { ...one, isCurrent: isSettled(one) };
   const { turns, usage, title, model, lastError, pendingApprovals, phase } = status;
   const isFailed = phase === 'idle' && lastError?.stopReason === 'failed';
   const isWaiting = pendingApprovals > 0 || phase === 'stepping';

@@ -75,7 +75,9 @@ export const listed = z
     model: z.string().nullable(),
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
-    isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
+    isCurrent: z
+      .boolean()
+      .openapi({ description: 'status, turns and cost are as of now; else as of its last tenth turn, which `turns` is' }),
     phase: z.string().optional().openapi({ description: 'with `current`: what it does now; `idle` between turns' }),
     lastError: lastError.optional().openapi({ description: 'with `current`: of its last turn, where that has no whole answer' }),
   })

@@ -7,6 +7,7 @@ import { GatewayError } from '../core/errors.js';
 import { idOfRequest } from '../core/read-body.js';
 import { readStatus } from '../core/turn-status.js';
 import { timeoutSignal } from '../../platform/promises.js';
+import { isSettled } from '../../client/listing.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
@@ -118,7 +119,7 @@ export function addConversations(app: GatewayApp): void {
         ...(wanted.length > 0 && { query: wanted.join(' AND ') }),
         ...(isFiltered && { where: toPredicate(filter), scan: MAX_SCANNED }),
       });
-      return { conversations: all.map(({ taskQueue: _, ...one }) => one) };
+      return { conversations: all.map(({ taskQueue: _, ...one }) => ({ isCurrent: isSettled(one), ...one })) };
     },
   });
   add(app, {

@@ -1652,8 +1652,8 @@ export interface components {
             closedAt: string | null;
             costUsd: number | null;
             id: string;
-            /** @description with `current`: its status, turns and cost are as of now */
-            isCurrent?: boolean;
+            /** @description status, turns and cost are as of now; else as of its last tenth turn, which `turns` is */
+            isCurrent: boolean;
             /** @description with `current`: of its last turn, where that has no whole answer */
             lastError?: {
                 message: string;

@@ -7,7 +7,7 @@ import { conversations, hasMore, listMore, nameConversation, refreshList, type L
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
 import { Link, Problem } from '../ui/parts.js';
-import { plainText, ago, dollars } from '../ui/words.js';
+import { plainText, ago, spent } from '../ui/words.js';
 
 export function SideList({ view, of }: { readonly view: string; readonly of: string }): JSX.Element {
   const wanted = useSignal('');
@@ -88,7 +88,7 @@ function Row({ one, view, current }: { readonly one: Listed; readonly view: stri
   const facts = [
     one.agent === null ? '' : plainText(one.agent, 40),
     ago(one.startedAt),
-    one.costUsd === null || one.costUsd === 0 ? '' : dollars(one.costUsd),
+    spent(one),
   ];
   return (
     <Link view={view} of={one.id} class="side-link" current={current}>

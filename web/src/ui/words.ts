@@ -1,5 +1,6 @@
 /** Numbers, times, turns, errors, and text from anywhere, as people read them. */
 import { turnNumber } from '../../../src/records/identity.js';
+import type { Schema } from '../api/request.js';
 
 export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -53,6 +54,12 @@ export function dollars(usd: number | null): string {
   if (usd === null) return 'price unknown';
   if (usd === 0) return '$0';
   return usd < 0.01 ? `$${usd.toPrecision(1)}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`;
+}
+
+/** What a conversation of a list has cost. One that was not asked has cost that much by an earlier turn, and more since. */
+export function spent({ costUsd, turns, isCurrent }: Pick<Schema<'Listed'>, 'costUsd' | 'turns' | 'isCurrent'>): string {
+  if (costUsd === null || costUsd === 0) return '';
+  return isCurrent || turns === null ? dollars(costUsd) : `${dollars(costUsd)} as of turn ${count(turns)}`;
 }
 
 export function bytes(n: number): string {

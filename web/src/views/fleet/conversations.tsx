@@ -6,7 +6,7 @@ import { nameConversation, type Listed } from '../../conversations.js';
 import { request } from '../../api/request.js';
 import { session } from '../../session.js';
 import { Link, Problem } from '../../ui/parts.js';
-import { plainText, ago, count, dollars, plural } from '../../ui/words.js';
+import { plainText, ago, count, plural, spent } from '../../ui/words.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 
 const PAGE = 100;
@@ -160,7 +160,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                 <td class="less">{one.agent === null ? '' : plainText(one.agent, 40)}</td>
                 <td class="less one-line">{one.model === null ? '' : plainText(one.model, 40)}</td>
                 <td class="end num less">{one.turns === null ? '' : count(one.turns)}</td>
-                <td class="end num">{one.costUsd === null ? '' : dollars(one.costUsd)}</td>
+                <td class="end num">{spent(one)}</td>
                 <td class="end">{ago(one.startedAt)}</td>
               </tr>
             ))}

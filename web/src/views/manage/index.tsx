@@ -6,7 +6,7 @@ import { request, type Schema } from '../../api/request.js';
 import { conversations, refreshList } from '../../conversations.js';
 import { useAnswer } from '../../ui/hooks.js';
 import { Problem } from '../../ui/parts.js';
-import { ago, count, dateTime, dollars, plainText } from '../../ui/words.js';
+import { ago, count, dateTime, dollars, plainText, spent } from '../../ui/words.js';
 import type { ViewProps } from '../table.js';
 import '../../ui/parts.css';
 import './manage.css';
@@ -55,7 +55,7 @@ function Facts({ about }: { readonly about: About }): JSX.Element {
     ['Began', `${dateTime(Date.parse(startedAt) / 1000)} (${ago(startedAt)})`],
     ['State', closedAt === null ? state : `${state}, ${ago(closedAt)}`],
     ['Turns', status === null ? undefined : count(status.turns)],
-    ['Spent', spentWords(status?.usage.costUsd ?? listed?.costUsd)],
+    ['Spent', status === null ? listed && spent(listed) : status.usage.costUsd === null ? undefined : dollars(status.usage.costUsd)],
   ];
   return (
     <dl class="facts-list">
@@ -64,10 +64,6 @@ function Facts({ about }: { readonly about: About }): JSX.Element {
       )}
     </dl>
   );
-}
-
-function spentWords(costUsd: number | null | undefined): string | undefined {
-  return costUsd === null || costUsd === undefined ? undefined : dollars(costUsd);
 }
 
 interface PartProps {
