@@ -110,7 +110,7 @@ function Model({ about, status, onDone }: RunningProps): JSX.Element {
       />
       <p class="hint">
         As <code>provider/model</code>, from the next call on. Empty: that of the agent
-        {status.model !== null && status.chosenModel == null && ` (${plainText(status.model, 80)})`}.
+        {status.model !== null && (status.chosenModel ?? null) === null && ` (${plainText(status.model, 80)})`}.
       </p>
     </Form>
   );
