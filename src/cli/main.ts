@@ -24,6 +24,7 @@ import { STEPPING } from './commands/stepping.js';
 import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
+import { programInHints } from './services/temporal-connection.js';
 import { endProcessWith, processArguments, processSurroundings, type CliContext, type Surroundings } from './session/context.js';
 import { addCommand, type CommandRow } from './session/command.js';
 import { EXIT, toExitCode } from './terminal/exit.js';
@@ -91,6 +92,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
     color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish(given.env) ?? 'auto') : globals.color),
     isQuiet: () => globals?.quiet === true,
     explains: () => globals?.explain === true,
+    program: () => programInHints(given.env['PATH'] ?? ''),
   });
   const context: CliContext = {
     get surroundings() {

@@ -1,7 +1,7 @@
 /** Questions to a Temporal server that the CLI has itself, beside those of `PerduraClient`. */
 import { connect } from 'node:net';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -144,9 +144,23 @@ interface StartCommands {
   readonly worker: string;
 }
 
+const PACKAGE_ROOT = join(__dirname, '..', '..', '..');
+
 /** The package has no `scripts`. */
-export function startCommands(packageRoot: string = join(__dirname, '..', '..', '..')): StartCommands {
-  const isClone = existsSync(join(packageRoot, 'scripts', 'start.mjs'));
+function isCloneAt(packageRoot: string): boolean {
+  return existsSync(join(packageRoot, 'scripts', 'start.mjs'));
+}
+
+/** How hints name this program. While npx runs it, the folder of a project's programs is on PATH; in the person's shell it is not. */
+export function programInHints(path: string, packageRoot: string = PACKAGE_ROOT): string {
+  const isOnPath = path
+    .split(delimiter)
+    .some((dir) => dir !== '' && !/[\\/](?:node_modules|node-gyp-bin)(?:[\\/]|$)/.test(dir) && existsSync(join(dir, 'perdura')));
+  return isOnPath || isCloneAt(packageRoot) ? 'perdura' : 'npx perdura';
+}
+
+export function startCommands(packageRoot: string = PACKAGE_ROOT): StartCommands {
+  const isClone = isCloneAt(packageRoot);
   const program = isClone ? 'bin/perdura' : 'npx perdura';
   return { isClone, chat: isClone ? 'npm start' : `${program} chat --start-services`, up: `${program} up`, worker: `${program} worker` };
 }

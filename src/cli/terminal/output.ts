@@ -51,7 +51,11 @@ export interface OutputStyle {
   /** Data and problems only. */
   readonly isQuiet: () => boolean;
   readonly explains?: () => boolean;
+  /** How a person starts this program: words beside the data say `perdura …` for it. */
+  readonly program?: () => string;
 }
+
+const HINT = /`perdura(?=[ `])/g;
 
 /** Narrower screens cut what they cannot show. */
 const MIN_WIDTH = 20;
@@ -74,6 +78,7 @@ export function createOutput(
   let foot: Parameters<Output['shareScreen']>[0] | undefined;
   let pen: TextPen | undefined;
   let isInLine = false;
+  let program: string | undefined;
   const listening = [stdout, stderr].map((stream) => {
     const onError = (): void => {
       closed.add(stream);
@@ -111,7 +116,7 @@ export function createOutput(
   };
   /** As it may be written, cut between words where a screen shows it. */
   const fitted = (whole: string, stream: TerminalStream = stderr): string => {
-    const safe = toTerminalText(whole);
+    const safe = toTerminalText(whole.replace(HINT, () => `\`${(program ??= style.program?.() ?? 'perdura')}`));
     return stream.isTTY === true ? wrapWords(safe, Math.max((stream.columns ?? 80) - 1, MIN_WIDTH)) : safe;
   };
   return {

@@ -1,6 +1,6 @@
 /** Numbers, times, turns, errors, and text from anywhere, as people read them. */
 import { turnNumber } from '../../../src/records/identity.js';
-import type { Schema } from '../api/request.js';
+import type { components } from '../api/schema.js';
 
 export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -57,7 +57,7 @@ export function dollars(usd: number | null): string {
 }
 
 /** What a conversation of a list has cost. One that was not asked has cost that much by an earlier turn, and more since. */
-export function spent({ costUsd, turns, isCurrent }: Pick<Schema<'Listed'>, 'costUsd' | 'turns' | 'isCurrent'>): string {
+export function spent({ costUsd, turns, isCurrent }: Pick<components['schemas']['Listed'], 'costUsd' | 'turns' | 'isCurrent'>): string {
   if (costUsd === null || costUsd === 0) return '';
   return isCurrent || turns === null ? dollars(costUsd) : `${dollars(costUsd)} as of turn ${count(turns)}`;
 }
