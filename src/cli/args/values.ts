@@ -36,6 +36,12 @@ export function parseCount(text: string): number {
   return count;
 }
 
+/** `provider/model`, as the workflow takes it. */
+export function parseModelName(text: string): string {
+  if (/^[!-.0-~]{1,64}\/[!-~]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError(`${JSON.stringify(text)} is no model: write provider/name, such as anthropic/claude-sonnet-5-5.`);
+}
+
 export function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port;

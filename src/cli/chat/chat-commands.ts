@@ -53,19 +53,24 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     name: '/approve',
     argument: '[NOTE]',
     meaning: 'let the call run that waits for your approval; c2 before the note names one of several',
-    run: async (chat, argument) => chat.session.output.note(await requirePeople(chat, '/approve').decide('approve', argument)),
+    run: (chat, argument) => decide(chat, 'approve', argument),
   },
   {
     name: '/deny',
     argument: '[NOTE]',
     meaning: 'do not let it run, or give no answer; the agent reads the note',
-    run: async (chat, argument) => chat.session.output.note(await requirePeople(chat, '/deny').decide('deny', argument)),
+    run: (chat, argument) => decide(chat, 'deny', argument),
   },
   {
     name: '/always',
     argument: '[CALL]',
     meaning: 'let the call run that waits, and the same call from now on; shown before it is saved. The line `a` does it too',
     run: (chat, argument) => requirePeople(chat, '/always').offerAlways(argument),
+  },
+  {
+    name: '/stop',
+    meaning: 'stop the answer, also one that waits for you: then the call does not run',
+    run: ({ session: { client, id } }) => client.interrupt(id, '/stop'),
   },
   { name: '/approvals', meaning: 'what waits for you, again', run: (chat) => requirePeople(chat, '/approvals').showAll() },
   {
@@ -209,6 +214,11 @@ function readEdit(argument: string): { readonly turn?: string; readonly text: st
 
 function draw(output: Output, lines: readonly StyledLine[]): void {
   for (const line of lines) output.draw(line);
+}
+
+async function decide(chat: ChatControls, verb: 'approve' | 'deny', argument: string): Promise<void> {
+  const said = await requirePeople(chat, `/${verb}`).decide(verb, argument);
+  if (said !== '') chat.session.output.note(said);
 }
 
 function requirePeople({ people, session }: ChatControls, name: string): NonNullable<ChatControls['people']> {

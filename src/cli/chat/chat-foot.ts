@@ -141,6 +141,13 @@ export function openLineEditor(input: ReadStream, output: WriteStream, events: L
     if (key?.name === 'paste-end') pasting = false;
   };
   input.on('keypress', onKey);
+  // readline takes one code point; what people see as one character may be several.
+  const onBackspace = (_text: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean } | undefined): void => {
+    if (key?.name !== 'backspace' || key.ctrl === true || key.meta === true) return;
+    const last = Array.from(new Intl.Segmenter().segment(readline.line.slice(0, readline.cursor))).at(-1)?.segment ?? '';
+    for (let n = Array.from(last).length; n > 1; n--) readline.write(null, { name: 'backspace' });
+  };
+  input.prependListener('keypress', onBackspace);
   // The terminal is gone (EIO); readline passes it on. An error without a listener would end the process before it cleaned up.
   input.on('error', () => events.onEnd());
   readline.on('error', () => events.onEnd());
@@ -194,6 +201,7 @@ export function openLineEditor(input: ReadStream, output: WriteStream, events: L
       if (!hidden) clearLine();
       hidden = true;
       input.off('keypress', onKey);
+      input.off('keypress', onBackspace);
       readline.close();
       process.off('exit', restore);
       restore();

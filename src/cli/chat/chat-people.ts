@@ -73,8 +73,10 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
       await look().catch(() => undefined);
       throw error;
     }
+    if (kind === 'question' && verb === 'deny') return '(no answer: the agent goes on without)';
+    // What was decided here the feed tells; that of its sub-agents it does not have.
+    if (conversation === id && !always) return '';
     if (verb === 'answer') return '(answered)';
-    if (kind === 'question') return '(no answer: the agent goes on without)';
     if (always) return `(allowed, now and from now on: ${shownName(tool)})`;
     return verb === 'approve' ? `(allowed: ${shownName(tool)})` : `(not run: ${shownName(tool)})`;
   };

@@ -161,6 +161,8 @@ export async function chatInTerminal(
   };
   const obey = async ({ command, argument }: Extract<ChatLine, { kind: 'command' }>): Promise<void> => command.run(controls, argument);
 
+  const tell = (words: string): unknown => words !== '' && output.note(words);
+
   const onLine = (text: string): void => {
     presses = 0;
     const line = readChatLine(text);
@@ -170,15 +172,12 @@ export async function chatInTerminal(
       case 'message': {
         const taken = people.take(line.text);
         if (taken !== undefined) {
-          taken.then(
-            (text) => text !== '' && output.note(text),
-            (error: unknown) => output.problem(errorMessage(error)),
-          );
+          taken.then(tell, (error: unknown) => output.problem(errorMessage(error)));
           return showFoot();
         }
         const question = people.question();
         if (question === undefined) return send(line.text);
-        people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(errorMessage(error)));
+        people.answer(question, line.text).then(tell, (error: unknown) => output.problem(errorMessage(error)));
         return showFoot();
       }
       case 'unknown-command':
@@ -186,7 +185,7 @@ export async function chatInTerminal(
         return output.problem(explainRefusal(line));
       case 'command':
         // A line after another one does not save the offered rule.
-        void people.take('')?.then(output.note, () => undefined);
+        void people.take('')?.then(tell, () => undefined);
         obey(line).catch((error: unknown) => output.problem(errorMessage(error)));
         return showFoot();
     }
@@ -196,6 +195,8 @@ export async function chatInTerminal(
     presses += 1;
     if (presses > 1) return left.abort();
     if (waitingFor === clearing) return output.note('(Ctrl+C again leaves)');
+    // To stop would answer the question with no.
+    if (people.count() > 0) return output.note('(it waits for you, and goes on waiting: /approve, /deny, /stop, or Ctrl+C again to leave)');
     view.hold();
     output.note('(stopping; Ctrl+C again leaves)');
     client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${errorMessage(error)}`));

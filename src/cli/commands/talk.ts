@@ -9,6 +9,7 @@ import { detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../reco
 import { pickMedia, type Media, type MediaSource } from '../../records/message.js';
 import {
   parseAmount,
+  parseModelName,
   parseDuration,
   parseTokens,
   findFile,
@@ -56,7 +57,7 @@ export const TALK: readonly CommandRow[] = [
       ['-c, --continue', 'go on with the last conversation of this folder'],
       new Option('-r, --resume [id]', 'go on with this conversation, or choose one').conflicts('continue'),
       ['--agent <name>', 'agent of a new conversation'],
-      ['--model <provider/name>', 'model of a new conversation'],
+      ['--model <provider/name>', 'model of a new conversation', parseModelName],
       new Option('--mode <mode>', 'of a new conversation; stepping: it waits for each /step').choices(['auto', 'stepping']),
       ['--budget <usd>', 'what a new conversation may cost in all, in US dollars', parseAmount],
       ['-p, --print [message]', 'print one answer and end; stdin is taken too'],
@@ -125,7 +126,7 @@ export const TALK: readonly CommandRow[] = [
     options: [
       ['--agent <name>', 'its agent'],
       ['--title <text>', 'what lists call it'],
-      ['--model <provider/name>', "a model other than the agent's"],
+      ['--model <provider/name>', "a model other than the agent's", parseModelName],
       ['--scope <name>', 'whose long-term memory it uses'],
       ['--tenant <name>', 'whose it is, where several share the installation; other commands take it as NAME/ID'],
       new Option('--mode <mode>', 'stepping: it waits for each `perdura debug step`').choices(['auto', 'stepping']),

@@ -104,14 +104,14 @@ export const TOKENS: readonly CommandRow[] = [
   {
     name: 'admin token link',
     description: 'print a link that signs one browser in, once, within a minute',
-    options: [['--url <url>', 'where the gateway is (default: http://127.0.0.1:7280)', readUrl]],
+    options: [['--url <url>', 'where the gateway is (default: the one that runs here)', readUrl]],
     async run({ config, output }, { url }: { readonly url?: string }): Promise<Answer> {
-      const { createLink, GATEWAY_URL, openCounts, openEntrance } = await import('../gateway/serve.js');
+      const { createLink, openCounts, openEntrance, servedUrl } = await import('../gateway/serve.js');
       const log = (line: string): void => output.problem(line);
       const counts = await openCounts(config(), log);
       try {
         const { browsers } = await openEntrance(config(), { log, ...(counts && { sharedCounts: counts.shared }) });
-        const link = await createLink(url ?? GATEWAY_URL, browsers).catch((cause: unknown) => {
+        const link = await createLink(url ?? (await servedUrl(config())), browsers).catch((cause: unknown) => {
           throw new CliError(errorMessage(cause), EXIT.unreachable, { cause });
         });
         if (link !== undefined) return { data: { link }, text: link };

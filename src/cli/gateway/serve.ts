@@ -1,9 +1,11 @@
 /** The gateway of this folder: conversations over HTTP, and the page. */
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
 import { agentNames, agentsFolder, AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { findingsHere } from '../doctor/doctor.js';
 import { readSecrets, tenantKeyFrom } from '../args/find-conversation.js';
-import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
+import { findEventLink, hasWorker, isListening, openNamespace } from '../services/temporal-connection.js';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -112,14 +114,37 @@ export async function startGateway(
     await release();
     throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
   });
+  const url = `${served.url}${wanted.basePath ?? ''}`;
+  // Only a link needs it.
+  await mkdir(join(config.cwd, '.perdura'), { recursive: true })
+    .then(() => writeFileAtomic(urlFile(config), url, { mode: 0o600 }))
+    .catch(() => undefined);
   return {
-    url: `${served.url}${wanted.basePath ?? ''}`,
+    url,
     entrance,
     async close() {
+      if ((await readUrl(config)) === url) await rm(urlFile(config), { force: true });
       await served.close();
       await release();
     },
   };
+}
+
+function urlFile({ cwd }: Config): string {
+  return join(cwd, '.perdura', 'gateway-url');
+}
+
+async function readUrl(config: Config): Promise<string | undefined> {
+  const text = await readFile(urlFile(config), 'utf8').catch(() => '');
+  return URL.canParse(text) ? text : undefined;
+}
+
+/** Where the gateway of this folder is: one that runs, else where one is by default. */
+export async function servedUrl(config: Config): Promise<string> {
+  const url = await readUrl(config);
+  if (url === undefined) return GATEWAY_URL;
+  const { hostname, port, protocol } = new URL(url);
+  return (await isListening(`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`)) ? url : GATEWAY_URL;
 }
 
 /** A token that lasts, and a link, are shown on a screen, and never written where output is stored: there it names the command for a link. */

@@ -31,3 +31,10 @@ test('Tab completes a command, and is a tab in a message', async () => {
 test('a tab in a pasted text is a tab, also behind what looks like a command', async () => {
   expect(await typed('\x1b[200~/ren', '\t', 'x\x1b[201~', '\r')).toBe('/ren\tx');
 });
+
+test('backspace takes what is seen as one character, however many code points it is', async () => {
+  const family = '👨‍👩‍👧';
+  expect(await typed(`hi ${family}e\u0301`, '\x7f', '\r')).toBe(`hi ${family}`);
+  expect(await typed(`hi ${family}`, '\x7f', '!', '\r')).toBe('hi !');
+  expect(await typed('abc', '\x7f', '\x7f', '\r')).toBe('a');
+});

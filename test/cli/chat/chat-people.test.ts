@@ -99,3 +99,10 @@ test('/always names one of several', async () => {
   await people.take('yes');
   expect(decided).toMatchObject([{ callId: 'turn_0001/c2', hash: 'h2', always: true }]);
 });
+
+test('what is decided here the feed tells, and nothing else does; of a sub-agent’s call it is said here', async () => {
+  const { people, decided } = await scene(pending(), pending({ conversation: 'chat.c1', callId: 'turn_0001/c2' }));
+  expect(await people.decide('approve', 'c1')).toBe('');
+  expect(await people.decide('approve', 'c2')).toBe('(allowed: run_command)');
+  expect(decided.map(({ callId }) => callId)).toEqual(['turn_0001/c1', 'turn_0001/c2']);
+});
