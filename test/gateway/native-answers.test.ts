@@ -94,7 +94,7 @@ test('what is said, decided, looked into and taken back', async () => {
     await post(`${at}/messages`, { text: `${word} ${'word '.repeat(150)}` });
   const { chunks } = await get<{ chunks: { id: string }[] }>(`${at}/context/chunks`);
   expect(chunks.at(-1)).toMatchObject({ kind: 'WORKING_FLOW' });
-  await get(`${at}/context/chunks/${chunks.at(-1)!.id}`);
+  for (const { id: chunk } of [...chunks, { id: 'tools' }]) await get(`${at}/context/chunks/${chunk}`);
   expect(await post(`${at}/compact`, {})).toMatchObject({ kind: 'compacted' });
   const { turns } = await get<{ turns: { whole: string[]; summarized: object[] } }>(`${at}/context/chunks`);
   expect(turns.summarized).not.toEqual([]);

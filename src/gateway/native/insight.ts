@@ -4,7 +4,7 @@ import { LANES } from '../../insight/timeline/shape.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { contextIndex, control, instant, listed, openApproval, queuedEvent, status, thresholds, usage } from './answers.js';
-import { chunkId, onConversation, onTurn, orNull, turnId, whole } from './schemas.js';
+import { onConversation, onTurn, orNull, turnId, whole } from './schemas.js';
 
 const tag = 'insight';
 const texts = z.array(z.string());
@@ -67,6 +67,11 @@ const timeline = z
   })
   .openapi('Timeline');
 
+/** All that a list of them names, and the tools. */
+const shownChunk = z
+  .string()
+  .regex(/^(?:system|tools|memory|chunk_\d{1,15})$/)
+  .openapi({ example: 'chunk_12' });
 const chunk = z
   .object({
     id: z.string(),
@@ -258,8 +263,8 @@ export function addInsight(app: GatewayApp): void {
     path: '/v1/conversations/{id}/context/chunks/{chunk}',
     tag,
     summary: 'The text of one chunk, in the prompt or out of it',
-    description: 'At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.',
-    params: onConversation.extend({ chunk: chunkId }),
+    description: 'At most 64 Ki characters from `offset` on. `system` and `tools` begin the prompt, `memory` stands before the messages.',
+    params: onConversation.extend({ chunk: shownChunk }),
     query: z.object({ offset: whole(0, 1e9).default(0).openapi({ default: 0 }) }),
     answer: z.object({
       id: z.string(),

@@ -334,7 +334,7 @@ export interface paths {
         };
         /**
          * The text of one chunk, in the prompt or out of it
-         * @description At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.
+         * @description At most 64 Ki characters from `offset` on. `system` and `tools` begin the prompt, `memory` stands before the messages.
          */
         get: operations["getChunk"];
         put?: never;
