@@ -7,10 +7,10 @@ import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import type { ParentLink } from '../../records/identity.js';
+import type { CallInTree, MemoryThen, ParentLink, SharedMemory } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
-import { openMemory, withOther } from '../../memory/channel/open-memory.js';
+import { openMemory, withOthers, type OpenMemory } from '../../memory/channel/open-memory.js';
 import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
 import { createRecall } from '../../memory/recall/recall.js';
@@ -93,18 +93,31 @@ export function toolMemory(
 /** Of a sub-agent: it also sees what its parents have stored, as far as their settings allow. */
 function withParents(
   { store, key, now = Date.now }: ConversationDependencies,
-  { parent, callId }: RunToolInput,
+  { parent, callId, slot }: RunToolInput,
   memory: AgentMemory,
 ): AgentMemory {
   const place = parent && sharedPlace(key, parent);
   if (!place || !parent?.memory) return memory;
-  const { until, before, at } = parent.memory;
+  const { until, before, at, calls, besides = [] } = parent.memory;
   let stored = 0;
   // Not the ids of its conversation: an item that it stores there is not a result of its tools.
-  const nextId = (): string => itemId(key, callId, (stored += 1));
-  const asOf = until === null ? undefined : { at: until, slot: before };
-  const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(now()), ...(asOf && { asOf }) });
-  return withOther(memory, theirs, { stores: until === null ? 'there' : 'here' });
+  const shared = { store, nextId: () => itemId(key, callId, (stored += 1)), now: () => new Date(now()) };
+  const snapshots = besides.map(({ of, session, ...moment }) =>
+    openMemory({ ...shared, place: { ...key, ...of, session }, asOf: momentOf(moment) }),
+  );
+  if (until !== null) {
+    return withOthers(memory, { snapshots: [openMemory({ ...shared, place, asOf: momentOf({ until, before, calls }) }), ...snapshots] });
+  }
+  return withOthers(memory, { shared: openMemory({ ...shared, place, slot: at, calls: callsOf(key, parent.memory, slot) }), snapshots });
+}
+
+function momentOf({ until, before, calls }: Pick<MemoryThen, 'until' | 'before' | 'calls'>): NonNullable<OpenMemory['asOf']> {
+  return { at: until, ...(before !== undefined && { slot: before }), ...(calls && { calls }) };
+}
+
+/** The calls of a tree down to the one with its result in `slot`. */
+export function callsOf({ life }: ConversationKey, { calls = [] }: Pick<SharedMemory, 'calls'>, slot: number): readonly CallInTree[] {
+  return [...calls, { life, slot }];
 }
 
 /** Where the items are that a sub-agent sees besides its conversation's; undefined where it sees those alone. */

@@ -18,7 +18,7 @@ import { keyOf, orderFor, spentInTree, subAgentsOf } from '../stepping/sub-agent
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
-import { turnId, type SharedMemory, scopeParts } from '../../records/identity.js';
+import { turnId, type MemoryThen, type SharedMemory, scopeParts } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from '../state/turn-access.js';
@@ -71,20 +71,33 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   };
 }
 
-/** In a tree with shared memory, all conversations use the memory of the root. */
+/**
+ * In a tree with shared memory, all conversations use the memory of the root. What the parent sees only as it was (a snapshot, and with one
+ * for this sub-agent its own items), this sub-agent sees so too.
+ */
 export function sharedWith(
-  { session, now, parent }: Pick<ConversationState, 'session' | 'now' | 'parent'>,
+  { session, now, parent, conversation, identity }: Pick<ConversationState, 'session' | 'now' | 'parent' | 'conversation' | 'identity'>,
   { slot }: Pick<ToolCall, 'slot'>,
   memory: 'shared' | 'snapshot',
 ): SharedMemory {
-  const shares = parent?.memory?.until === null ? parent.memory : undefined;
-  const { conversation, life } = parent ?? {};
-  const root = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
-  const place = root && shares ? { of: root, session: shares.session } : { session };
-  const at = shares ? shares.at : slot;
+  const seen = parent?.memory;
+  const of = parent && (seen?.of ?? { conversation: parent.conversation, life: parent.life });
+  const { besides = [], calls: above = [] } = seen ?? {};
+  const withBesides = (all: readonly MemoryThen[]): Pick<SharedMemory, 'besides'> => (all.length > 0 ? { besides: all } : {});
+  if (seen?.until !== null || !of) {
+    const place = { session, ...withBesides(seen && of ? [snapshotOf(seen, of), ...besides] : []) };
+    return memory === 'shared' ? { ...place, until: null, at: slot } : { ...place, until: now, before: slot };
+  }
+  const { at } = seen;
+  const own = { of: { conversation, life: identity.life }, session, until: now, before: slot };
+  const place = { of, session: seen.session, calls: [...above, { life: identity.life, slot }] };
   return memory === 'shared'
-    ? { ...place, until: null, ...(at !== undefined && { at }) }
-    : { ...place, until: now, ...(root === undefined && { before: slot }) };
+    ? { ...place, ...withBesides(besides), until: null, ...(at !== undefined && { at }) }
+    : { ...place, ...withBesides([own, ...besides]), until: now, ...(at !== undefined && { before: at }) };
+}
+
+function snapshotOf({ session, until, before, calls }: SharedMemory, of: MemoryThen['of']): MemoryThen {
+  return { of, session, until: until ?? 0, ...(before !== undefined && { before }), ...(calls && { calls }) };
 }
 
 /** Adds the conversation that stored the values, so that a sub-agent can read them. */
