@@ -33,11 +33,28 @@ const dig = defineTool({
   },
 });
 
+const note = defineTool({
+  name: 'note',
+  description: 'Notes a value for the other tools.',
+  input: z.object({ key: z.string(), value: z.string().nullable() }),
+  run: ({ key, value }) => ({ ok: true, content: 'Noted.', context: { [key]: value } }),
+});
+const noted = defineTool({
+  name: 'noted',
+  description: 'Says what is noted.',
+  input: z.object({}),
+  run: (_, { context }) =>
+    Object.entries(context)
+      .map(([key, value]) => `${key} ${String(value)}`)
+      .sort()
+      .join(', '),
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate] });
+  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate, note, noted] });
   await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
 });
 afterAll(() => world.close());
@@ -138,6 +155,41 @@ test('what comes in the name of a sub-agent counts only when it shows what that 
   expect(await sent).toMatchObject({ text: 'It is signed.', stopReason: 'end', toolCalls: 1 });
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['The lease is signed.']);
   await expectHealthy(id, child);
+});
+
+test('what tools of sub-agents change of the shared values is there for the parent, from every level, once and beside what others have changed', async () => {
+  const [id, a, b, c, below, idle] = [world.id(), world.id(), world.id(), world.id(), world.id(), world.id()];
+  const put = (key: string, value: string | null) => callTool('note', { key, value });
+  stage.play(id, callTools(task(a, 'one'), task(b, 'two')), callTool('noted'), put('a', null));
+  stage.play(id, callTools(task(c, 'three'), task(idle, 'four')), callTool('noted'), text('All noted.'));
+  stage.play(a, put('a', 'from a'), put('user', 'Bob'), text('Noted.'));
+  stage.play(b, put('b', 'from b'), put('old', null), text('Noted.'));
+  stage.play(c, callTool('delegate', task(below, 'deeper').input), callTool('noted'), text('Noted.'));
+  stage.play(below, callTool('noted'), put('below', 'from below'), text('Noted.'));
+  stage.play(idle, callTool('noted'), text('Nothing to note.'));
+  expect(await world.client.send(id, say(id, 'note it'), { start: { context: { user: 'Ada', old: '1' } } })).toMatchObject({
+    text: 'All noted.',
+  });
+  const [, , first, , , last] = stage.requests(id).map((request) => resultTexts(request)[0]);
+  expect([first, last]).toEqual(['a from a, b from b, user Bob', 'b from b, below from below, user Bob']);
+  expect(resultTexts(stage.requests(below)[1])).toEqual(['b from b, user Bob']);
+  expect(resultTexts(stage.requests(c)[2])).toEqual(['b from b, below from below, user Bob']);
+
+  // A report that comes again changes nothing.
+  const parent = world.temporal.workflow.getHandle(id);
+  const { events = [] } = await parent.fetchHistory();
+  const reports = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) =>
+    signal?.signalName === 'child' ? [JSON.parse(Buffer.from(signal.input?.payloads?.[0]?.data ?? []).toString()) as { kind: string }] : [],
+  );
+  const ended = reports.filter(({ kind }) => kind === 'ended');
+  expect(ended.map((one) => 'context' in (one as unknown as { report: object }).report)).toEqual(
+    expect.arrayContaining([true, true, true, false]),
+  );
+  stage.play(id, put('b', 'mine'), callTool('noted'), text('Still.'));
+  for (const one of ended) await parent.signal('child', one);
+  await world.client.send(id, say(id, 'again'));
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['b mine, below from below, user Bob']);
+  await expectHealthy(id, `${id}:turn_0001:1`, `${id}:turn_0001:2`);
 });
 
 test('two work side by side, each in a conversation of its own', async () => {

@@ -1,6 +1,7 @@
 /** Inputs and results of the steps that write to and read from the store: plain JSON, without what history already has. */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Answer, Body, Entry, JsonObject, JsonValue, MessageContent } from '../../records/message.js';
+import type { AppContextRef } from '../turn/model-step-effects.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Limit } from '../../records/shared-budget.js';
 
@@ -74,6 +75,21 @@ export interface StoreStepInput {
   readonly asksAttributes?: true;
   /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */
   readonly part?: { readonly slot: number; readonly text: string };
+  readonly handBack?: HandBack;
+}
+
+/** Values for tools that a sub-agent has changed, for its parent (turn/context-flows-back). */
+export interface HandBack {
+  readonly parent: { readonly conversation: string; readonly life: string };
+  /** As they were at its start; null: there were none. */
+  readonly given: AppContextRef | null;
+  readonly now: AppContextRef;
+}
+
+/** Where the parent finds the values as its sub-agent leaves them, and what that one has changed. */
+export interface HandedBack {
+  readonly ref: string;
+  readonly change: string;
 }
 
 export interface StoreStepResult {
@@ -82,6 +98,8 @@ export interface StoreStepResult {
   readonly rehydrated?: readonly QueuedAgain[];
   /** Where the part is stored. */
   readonly part?: string;
+  /** Null: the store has lost some of the values. */
+  readonly handedBack?: HandedBack | null;
 }
 
 /** A queued message as read from the store; `lost` if the store does not have it. */

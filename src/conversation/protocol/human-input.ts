@@ -155,6 +155,8 @@ const reportSchema = part({
   stopReason: oneOf(...STOP_REASONS),
   usage,
   error: optionalOrNull(part({ type: beginning(MAX_TEXT), message: beginning(MAX_ERROR) })),
+  /** Values for tools, in the parent's store: all, and those that it has changed. */
+  context: optionalOrNull(part({ ref: shortText(MAX_TEXT), change: shortText(MAX_TEXT) })),
 });
 
 /** How a sub-agent's turn ended, for the call that waits for it. */

@@ -5,6 +5,8 @@
  *   test/conversation/turn/approvals.test.ts)
  * @rule turn/usage-counts-for-parent: A sub-agent's usage counts for its parent too, so budgets cover the whole tree; while it runs, a
  *   ledger counts it (shared-budget.ts). (test: test/workflows/shared-budget.test.ts)
+ * @rule turn/context-flows-back: What a sub-agent's tools have changed of the values that an application shares with them is its parent's
+ *   too once it ends, by that report alone; what others have changed meanwhile stays. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/report-shows-capability: A message in a sub-agent's name counts only with the capability that the parent gave that sub-agent
  *   at its start. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
@@ -21,7 +23,7 @@ import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
 import { turnId, type MemoryThen, type SharedMemory, scopeParts } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
-import { spend, withToolCalls } from '../state/turn-access.js';
+import { contextAfter, spend, withToolCalls } from '../state/turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
 import { type ChildControl, MAX_REPORTED, shortened } from '../protocol/stepping.js';
@@ -120,7 +122,7 @@ export function startChild(state: ConversationState, { input: { callId, child, o
       ...call,
       plan: { ...plan, ...(workflowAction && { workflowAction }) },
       status: 'delegated',
-      child: { id: child, asks: [], ...(control && { ordered: { number: 0, key: keyOf(control) } }) },
+      child: { id: child, asks: [], ...(state.appContext && { given: state.appContext }), ...(control && { ordered: { number: 0, key: keyOf(control) } }) },
     };
   });
 }
@@ -175,8 +177,13 @@ export function acceptReport(state: ConversationState, { callId, report }: Event
   const call = delegatedCall(state, callId);
   if (!call) return state;
   const paid = spend(acceptChildUsage(state, report.usage), report.usage);
-  const { child: _, ...rest } = call;
-  const cleared = withToolCalls(paid, (other) => (other === call ? rest : other));
+  const { child, ...rest } = call;
+  const { context } = report;
+  const on = child?.given ?? null;
+  const told: ConversationState = context
+    ? { ...paid, appContext: contextAfter(paid.appContext, { ref: context.ref }, { ref: context.change, on }) }
+    : paid;
+  const cleared = withToolCalls(told, (other) => (other === call ? rest : other));
   return reply(cleared, call, { outcome: report.stopReason === 'end' ? 'ok' : 'error', text: renderReport(report) });
 }
 
