@@ -80,6 +80,7 @@ export type {
   NewMemoryItem,
 } from './records/memory/agent-memory.js';
 export { openMemory, type OpenMemory } from './memory/channel/open-memory.js';
+export type { CallInTree } from './records/identity.js';
 export type { ItemPlace, MemoryItemMetadata } from './records/memory/agent-memory.js';
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 // What the documents define and we have, under their names (docs/contributing/conformance.md).

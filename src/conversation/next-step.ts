@@ -195,7 +195,12 @@ function relativesStep(state: ConversationState): Step | undefined {
     return isPossible ? effect(state, 'store-step', freshId(state, 'store'), handBack) : undefined;
   }
   const { handedBack: context } = state;
-  return effect(state, 'report', 'report', { parent, ended, ...(context && { context }), ...(capability === undefined ? {} : { capability }) });
+  return effect(state, 'report', 'report', {
+    parent,
+    ended,
+    ...(context && { context }),
+    ...(capability === undefined ? {} : { capability }),
+  });
 }
 
 /** Beside the conversation: only its end waits until deliveries have begun. */

@@ -94,7 +94,10 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
 
     test('a fork keeps what its origin removes later; what was removed in a turn that it shares is gone, and what was removed at all for who resumes', async () => {
       const origin = await anOrigin();
-      await store.items.put(origin, [1, 2, 3, 4].map((n) => item(n, { slot: 2 })));
+      await store.items.put(
+        origin,
+        [1, 2, 3, 4].map((n) => item(n, { slot: 2 })),
+      );
       const shared = (await store.entries.read(origin, [4]))[0]?.ts ?? 0;
       await store.items.remove(origin, ['mem_1'], { slot: 4, ts: shared + 9 });
       await store.items.remove(origin, ['mem_2'], { ts: shared });

@@ -33,6 +33,14 @@ const dig = defineTool({
   },
 });
 
+const read = defineTool({
+  name: 'read',
+  description: 'Reads a page.',
+  input: z.object({ page: z.number() }),
+  policy: { repeatable: true },
+  run: ({ page }) => `page ${page}: ${'plums and pears. '.repeat(200)}`,
+});
+
 const note = defineTool({
   name: 'note',
   description: 'Notes a value for the other tools.',
@@ -54,7 +62,7 @@ const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate, note, noted] });
+  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate, read, note, noted] });
   await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
 });
 afterAll(() => world.close());
@@ -190,6 +198,49 @@ test('what tools of sub-agents change of the shared values is there for the pare
   await world.client.send(id, say(id, 'again'));
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['b mine, below from below, user Bob']);
   await expectHealthy(id, `${id}:turn_0001:1`, `${id}:turn_0001:2`);
+});
+
+test('while it works it takes events, compactions and truncations as any conversation does', async () => {
+  const [alone, id, helper] = [world.id(), world.id(), world.id()];
+  const pages = [1, 2, 3, 4, 5].map((page) => callTool('read', { page }));
+  // A summarizer takes a line too.
+  const lines = Array.from({ length: 4 }, () => text('It is all about plums.'));
+  for (const key of [alone, helper]) stage.play(key, ...pages, callTool('sign', { paper: 'all' }), ...lines);
+  stage.play(id, callTool('delegate', task(helper, 'read it all').input), text('It is read.'));
+  const sent = [
+    world.client.send(alone, say(alone, 'read it all'), { start: {} }),
+    world.client.send(id, say(id, 'have it read'), { start: {} }),
+  ];
+  const ask = async (of: string): Promise<unknown[]> => {
+    const { client } = world;
+    const [one] = await waitFor(
+      () => client.approvals(of).catch(() => []),
+      (list) => list.length === 1,
+    );
+    const handle = world.temporal.workflow.getHandle(of);
+    await handle.signal('event', { type: 'seen', id: 'signalled' });
+    const event = { type: 'tick', id: 'asked' };
+    const atOnce = [await client.dispatch(of, event, { wait: true }), await client.truncate(of)];
+    // Before the next call, once the tools of this one have answered.
+    const later: { result(): Promise<unknown> }[] = [];
+    for (const [name, input] of [
+      ['executeTruncation', { chunks: ['chunk_2'] }],
+      ['compact', {}],
+    ] as const)
+      // prettier-ignore
+      later.push(await handle.startUpdate(name, { args: [input], waitForStage: 'ACCEPTED' }));
+    await client.decide(of, { callId: one?.callId ?? '', decision: 'approve', hash: one?.hash });
+    const { appEvents, rejectedInputs } = await client.status(of);
+    return [atOnce, await Promise.all(later.map((update) => update.result())), appEvents, rejectedInputs];
+  };
+  const [theirs, own] = [await ask(`${id}:turn_0001:1`), await ask(alone)];
+  expect(await Promise.all(sent)).toMatchObject([{ stopReason: 'end' }, { text: 'It is read.' }]);
+  expect(own.slice(0, 2)).toMatchObject([
+    [{ result: { kind: 'unreduced' } }, { kind: 'nothing-to-truncate' }],
+    [{ kind: 'truncated' }, { kind: 'compacted' }],
+  ]);
+  expect(theirs).toEqual(own);
+  await expectHealthy(id, `${id}:turn_0001:1`);
 });
 
 test('two work side by side, each in a conversation of its own', async () => {

@@ -122,7 +122,12 @@ export function startChild(state: ConversationState, { input: { callId, child, o
       ...call,
       plan: { ...plan, ...(workflowAction && { workflowAction }) },
       status: 'delegated',
-      child: { id: child, asks: [], ...(state.appContext && { given: state.appContext }), ...(control && { ordered: { number: 0, key: keyOf(control) } }) },
+      child: {
+        id: child,
+        asks: [],
+        ...(state.appContext && { given: state.appContext }),
+        ...(control && { ordered: { number: 0, key: keyOf(control) } }),
+      },
     };
   });
 }

@@ -34,24 +34,18 @@ export interface OpenMemory {
   readonly slot?: number;
   /** Of a sub-agent's call: those below the one in `slot`. */
   readonly calls?: readonly CallInTree[];
-  /** Only what was there by then. Nothing can be stored there. */
-  readonly asOf?: Moment;
+  /**
+   * Only what was there before the call with its result in `slot`; in a memory that a tree shares before the last of `calls`, by the slots of
+   * the deepest conversation that both have a call in. What is side by side with it further up, or has no slot, counts by its time (epoch
+   * milliseconds). Nothing can be stored there.
+   */
+  readonly asOf?: { readonly slot?: number; readonly calls?: readonly CallInTree[]; readonly at: number };
   /** Of the next item that is stored: the same for every attempt at the same call. */
   readonly nextId: () => string;
   /** Of what is stored. */
   readonly now: () => Date;
   /** Makes summaries. Without it there are none. */
   readonly ask?: Ask;
-}
-
-/**
- * Of a tree of conversations with one memory: before the call that took the snapshot, by the slots of the deepest conversation that both
- * have a call in. What is side by side with it further up, or has no slot, counts by its time (epoch milliseconds).
- */
-interface Moment {
-  readonly slot?: number;
-  readonly calls?: readonly CallInTree[];
-  readonly at: number;
 }
 
 const MAX_TAGS = 20;
@@ -155,7 +149,7 @@ export function openMemory({ store, place, slot: toolSlot, calls, asOf, nextId, 
   }
 }
 
-function isBefore({ slot, calls = [], ts }: Pick<ItemRecord, 'slot' | 'calls' | 'ts'>, moment: Moment): boolean {
+function isBefore({ slot, calls = [], ts }: Pick<ItemRecord, 'slot' | 'calls' | 'ts'>, moment: NonNullable<OpenMemory['asOf']>): boolean {
   const isInTime = ts * 1000 <= moment.at;
   if (slot === undefined || moment.slot === undefined) return isInTime;
   const own = moment.calls?.at(-1);

@@ -172,7 +172,9 @@ test('in a tree with one memory a snapshot is of what the parent saw, whatever t
   const root = placeOf();
   const storeIn = async (n: number, slot: number, calls?: readonly { life: string; slot: number }[], late = 0): Promise<string> => {
     const now = (): Date => new Date(clock + late);
-    return openMemory({ store, place: root, slot, nextId: () => itemId(root, `c${n}`), now, ...(calls && { calls }) }).store({ content: n });
+    return openMemory({ store, place: root, slot, nextId: () => itemId(root, `c${n}`), now, ...(calls && { calls }) }).store({
+      content: n,
+    });
   };
   const [own, under] = [(slot: number) => [{ life: 'parent', slot }], (slot: number) => [...own(slot), { life: 'nephew', slot: 2 }]];
   const beside = [{ life: 'sister', slot: 3 }];
