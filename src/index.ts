@@ -102,7 +102,8 @@ export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from '.
 export type { Dispatch, DispatchOptions } from './client/stepping.js';
 export type { Scheduled, ScheduleOptions } from './client/schedules.js';
 export type { StepRequest } from './client/stepping.js';
-export type { AppContextRef, WorkflowAction } from './conversation/turn/model-step-effects.js';
+export type { AppContextRef } from './conversation/outbox/writes.js';
+export type { WorkflowAction } from './conversation/turn/model-step-effects.js';
 export type {
   AgentStatus,
   CompactionOutcome,

@@ -1,6 +1,6 @@
 /** Values that an application shares with its tools (seed 003, Context): what a tool reads and changes, and a sub-agent gives back. */
-import type { HandBack, HandedBack } from '../conversation/outbox/writes.js';
-import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/model-step-effects.js';
+import type { AppContextRef, ValuesRef, HandBack, HandedBack } from '../conversation/outbox/writes.js';
+import type { ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { JsonObject, JsonValue } from '../records/message.js';
 import type { TraceStore } from './dependencies.js';
 import { retryWrite } from './effect.js';

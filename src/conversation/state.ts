@@ -11,8 +11,8 @@ import { type JsonObject, type LateResult, type ToolOutcome, type Usage, NO_USAG
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
-import type { HandedBack } from './outbox/writes.js';
-import type { AppContextRef } from './turn/model-step-effects.js';
+import type { AppContextRef, HandedBack } from './outbox/writes.js';
+
 import type { Pace, EndedTurn, Retry, Turn } from './state/turn-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';

@@ -1,7 +1,6 @@
 /** Inputs and results of the steps that write to and read from the store: plain JSON, without what history already has. */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Answer, Body, Entry, JsonObject, JsonValue, MessageContent } from '../../records/message.js';
-import type { AppContextRef } from '../turn/model-step-effects.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Limit } from '../../records/shared-budget.js';
 
@@ -76,6 +75,18 @@ export interface StoreStepInput {
   /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */
   readonly part?: { readonly slot: number; readonly text: string };
   readonly handBack?: HandBack;
+}
+
+/** JSON in the store; `origin`: the conversation that stored it, if another one. */
+export interface ValuesRef {
+  readonly ref: string;
+  readonly origin?: { readonly conversation: string; readonly life: string };
+}
+
+/** Reference to values that tools see and the model never does (seed 003, Context). */
+export interface AppContextRef extends ValuesRef {
+  /** Changes by parallel tools, in the order in which they ended. A null value deletes its key. */
+  readonly changes?: readonly ValuesRef[];
 }
 
 /** Values for tools that a sub-agent has changed, for its parent (turn/context-flows-back). */

@@ -1,7 +1,7 @@
 /** A turn that runs, what is left of one that has ended, as state. */
 import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
-import type { StepFailure } from '../outbox/writes.js';
-import type { AppContextRef, DeferReason, ApprovedWith, ToolPlan } from '../turn/model-step-effects.js';
+import type { AppContextRef, StepFailure } from '../outbox/writes.js';
+import type { DeferReason, ApprovedWith, ToolPlan } from '../turn/model-step-effects.js';
 import type { Stop, Usage } from '../../records/message.js';
 import type { Approval } from '../protocol/human-input.js';
 import type { ChildControl } from '../protocol/stepping.js';

@@ -19,7 +19,8 @@ import { isHeld, type ConversationState, AUTO, breakpointsLeft } from '../state.
 import { keyOf, orderFor, spentInTree, subAgentsOf } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
-import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
+import type { AppContextRef } from '../outbox/writes.js';
+import type { WorkflowAction } from './model-step-effects.js';
 import { turnId, type MemoryThen, type SharedMemory, scopeParts } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
