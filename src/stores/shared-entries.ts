@@ -132,8 +132,8 @@ export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>):
       ...single.items,
 
       async get(key, id) {
-        const own = await single.items.get(key, id);
-        if (own !== undefined) return isRemoved(own) ? undefined : own;
+        const known = await single.items.get(key, id);
+        if (known !== undefined) return isRemoved(known) ? undefined : known;
         const beginning = await findBeginning(key);
         let found: ItemRecord | undefined;
         for (const { slots, ...name } of beginning?.shared ?? []) {

@@ -34,7 +34,7 @@ import { wasStopped, hashRequest } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, writeAppContext } from '../app-context.js';
-import { callsOf, toolContext, toolMemory, sharedPlace } from './tool-context.js';
+import { callsDownTo, toolContext, toolMemory, sharedPlace } from './tool-context.js';
 import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
@@ -375,7 +375,10 @@ export async function keepResult(
   const record = resultRecord({ id, session, slot, name, ts: answered.ts, size, content: { ref, bytes, json: false } });
   const memory = parent?.memory?.until === null ? parent.memory : undefined;
   const shared = parent && memory && sharedPlace(key, parent);
-  if (shared && !(await putShared(store, shared, { ...record, slot: memory.at, calls: [...callsOf(key, memory, slot)] }, answered.text)))
+  if (
+    shared &&
+    !(await putShared(store, shared, { ...record, slot: memory.at, calls: [...callsDownTo(key, memory, slot)] }, answered.text))
+  )
     return { text };
   return { text, item, record };
 }

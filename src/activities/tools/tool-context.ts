@@ -100,20 +100,23 @@ function withParents(
   // Not the ids of its conversation: an item that it stores there is not a result of its tools.
   const shared = { store, nextId: () => itemId(key, callId, (stored += 1)), now: () => new Date(now()) };
   const snapshots = besides.map(({ of, session, ...moment }) =>
-    openMemory({ ...shared, place: { ...key, ...of, session }, asOf: momentOf(moment) }),
+    openMemory({ ...shared, place: { ...key, ...of, session }, asOf: toMoment(moment) }),
   );
   if (until !== null) {
-    return withOthers(memory, { snapshots: [openMemory({ ...shared, place, asOf: momentOf({ until, before, calls }) }), ...snapshots] });
+    return withOthers(memory, { snapshots: [openMemory({ ...shared, place, asOf: toMoment({ until, before, calls }) }), ...snapshots] });
   }
-  return withOthers(memory, { shared: openMemory({ ...shared, place, slot: at, calls: callsOf(key, parent.memory, slot) }), snapshots });
+  return withOthers(memory, {
+    shared: openMemory({ ...shared, place, slot: at, calls: callsDownTo(key, parent.memory, slot) }),
+    snapshots,
+  });
 }
 
-function momentOf({ until, before, calls }: Pick<MemoryThen, 'until' | 'before' | 'calls'>): NonNullable<OpenMemory['asOf']> {
+function toMoment({ until, before, calls }: Pick<MemoryThen, 'until' | 'before' | 'calls'>): NonNullable<OpenMemory['asOf']> {
   return { at: until, ...(before !== undefined && { slot: before }), ...(calls && { calls }) };
 }
 
 /** The calls of a tree down to the one with its result in `slot`. */
-export function callsOf({ life }: ConversationKey, { calls = [] }: Pick<SharedMemory, 'calls'>, slot: number): readonly CallInTree[] {
+export function callsDownTo({ life }: ConversationKey, { calls = [] }: Pick<SharedMemory, 'calls'>, slot: number): readonly CallInTree[] {
   return [...calls, { life, slot }];
 }
 

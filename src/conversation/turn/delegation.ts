@@ -88,18 +88,18 @@ export function sharedWith(
   const { besides = [], calls: above = [] } = seen ?? {};
   const withBesides = (all: readonly MemoryThen[]): Pick<SharedMemory, 'besides'> => (all.length > 0 ? { besides: all } : {});
   if (seen?.until !== null || !of) {
-    const place = { session, ...withBesides(seen && of ? [snapshotOf(seen, of), ...besides] : []) };
+    const place = { session, ...withBesides(seen && of ? [toSnapshot(seen, of), ...besides] : []) };
     return memory === 'shared' ? { ...place, until: null, at: slot } : { ...place, until: now, before: slot };
   }
   const { at } = seen;
-  const own = { of: { conversation, life: identity.life }, session, until: now, before: slot };
+  const parents = { of: { conversation, life: identity.life }, session, until: now, before: slot };
   const place = { of, session: seen.session, calls: [...above, { life: identity.life, slot }] };
   return memory === 'shared'
     ? { ...place, ...withBesides(besides), until: null, ...(at !== undefined && { at }) }
-    : { ...place, ...withBesides([own, ...besides]), until: now, ...(at !== undefined && { before: at }) };
+    : { ...place, ...withBesides([parents, ...besides]), until: now, ...(at !== undefined && { before: at }) };
 }
 
-function snapshotOf({ session, until, before, calls }: SharedMemory, of: MemoryThen['of']): MemoryThen {
+function toSnapshot({ session, until, before, calls }: SharedMemory, of: MemoryThen['of']): MemoryThen {
   return { of, session, until: until ?? 0, ...(before !== undefined && { before }), ...(calls && { calls }) };
 }
 

@@ -152,12 +152,12 @@ export function openMemory({ store, place, slot: toolSlot, calls, asOf, nextId, 
 function isBefore({ slot, calls = [], ts }: Pick<ItemRecord, 'slot' | 'calls' | 'ts'>, moment: NonNullable<OpenMemory['asOf']>): boolean {
   const isInTime = ts * 1000 <= moment.at;
   if (slot === undefined || moment.slot === undefined) return isInTime;
-  const own = moment.calls?.at(-1);
+  const last = moment.calls?.at(-1);
   for (const bound of [...(moment.calls ?? [])].reverse()) {
     const same = calls.find(({ life }) => life === bound.life);
-    if (same) return same.slot < bound.slot || (bound !== own && isInTime);
+    if (same) return same.slot < bound.slot || (bound !== last && isInTime);
   }
-  return slot < moment.slot || (own !== undefined && isInTime);
+  return slot < moment.slot || (last !== undefined && isInTime);
 }
 
 /** Characters as JSON (seed 003: `JSON.stringify(content).length`). */
