@@ -80,6 +80,7 @@ export type {
   NewMemoryItem,
 } from './records/memory/agent-memory.js';
 export { openMemory, type OpenMemory } from './memory/channel/open-memory.js';
+export type { CallInTree } from './records/identity.js';
 export type { ItemPlace, MemoryItemMetadata } from './records/memory/agent-memory.js';
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 // What the documents define and we have, under their names (docs/contributing/conformance.md).
@@ -101,7 +102,8 @@ export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from '.
 export type { Dispatch, DispatchOptions } from './client/stepping.js';
 export type { Scheduled, ScheduleOptions } from './client/schedules.js';
 export type { StepRequest } from './client/stepping.js';
-export type { AppContextRef, WorkflowAction } from './conversation/turn/model-step-effects.js';
+export type { AppContextRef } from './conversation/outbox/writes.js';
+export type { WorkflowAction } from './conversation/turn/model-step-effects.js';
 export type {
   AgentStatus,
   CompactionOutcome,

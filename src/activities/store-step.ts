@@ -21,22 +21,25 @@ import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodie
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
 import { turnEndsIn } from '../memory/past-life.js';
+import { handBackContext } from './app-context.js';
 import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
   const { store, key, processors } = dependencies;
-  const { write, rehydrate, part, asksAttributes } = input;
-  const [{ written }, rehydrated, stored, attributes] = await Promise.all([
+  const { write, rehydrate, part, asksAttributes, handBack } = input;
+  const [{ written }, rehydrated, stored, attributes, handedBack] = await Promise.all([
     writePending(dependencies, write, { processors: processors?.input }),
     readAgain(dependencies, rehydrate),
     part && store.bodies.put(key, part.text),
     asksAttributes ? knownAttributes(dependencies) : undefined,
+    handBack && handBackContext(dependencies, handBack),
   ]);
   return {
     life: key.life,
     written: { ...written, ...(attributes && { attributes }) },
     ...(rehydrated.length > 0 && { rehydrated }),
     ...(stored && { part: stored.ref }),
+    ...(handedBack !== undefined && { handedBack }),
   };
 }
 

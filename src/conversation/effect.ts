@@ -13,7 +13,7 @@ import type {
   EvictInput,
 } from './context/compaction-effects.js';
 import type { DeliverInput } from './outbox/webhook-effects.js';
-import type { HealInput, StoreStepInput, StoreStepResult, StepFailure } from './outbox/writes.js';
+import type { HandedBack, HealInput, StoreStepInput, StoreStepResult, StepFailure } from './outbox/writes.js';
 import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput, RunToolInput, ToolFinished } from './turn/model-step-effects.js';
 import type { EndedTurn } from './state/turn-state.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage/lineage-effects.js';
@@ -45,7 +45,10 @@ export interface Effects {
   'look-after': { input: { readonly child: string }; output: string };
   'start-child': { input: ChildStart; output: void };
   /** How the one turn of a sub-agent ended, for its parent. */
-  report: { input: { readonly parent: ParentLink; readonly ended: EndedTurn; readonly capability?: string }; output: void };
+  report: {
+    input: { readonly parent: ParentLink; readonly ended: EndedTurn; readonly context?: HandedBack; readonly capability?: string };
+    output: void;
+  };
 }
 
 export type EffectName = keyof Effects;

@@ -26,7 +26,7 @@ import { openingOf, isRewinding, rewindInput } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { nextWait } from './turn/approvals.js';
 import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
-import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
+import { carriedText, handBackInput, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
 import type { AppEvent, ReducerView } from './context/reducers.js';
 import { isTruncationRequested, truncateInput } from './context/truncation.js';
 import { callsInFlight, isRunningTool, openToolCalls, isResting } from './state/turn-access.js';
@@ -188,9 +188,19 @@ function relativesStep(state: ConversationState): Step | undefined {
   if (!parent || news === undefined) return undefined;
   if (news !== 'report') return { kind: 'notify-parent', parent, news };
   const ended = state.ended[state.ended.length - 1];
-  return ended && isStoreUpToDate(state)
-    ? effect(state, 'report', 'report', { parent, ended, ...(capability === undefined ? {} : { capability }) })
-    : undefined;
+  if (!ended || !isStoreUpToDate(state)) return undefined;
+  const handBack = handBackInput(state);
+  if (handBack) {
+    const isPossible = !isResting(state, 'store') && isFree(state, 'store-step') && !isRunning(state, 'store-step');
+    return isPossible ? effect(state, 'store-step', freshId(state, 'store'), handBack) : undefined;
+  }
+  const { handedBack: context } = state;
+  return effect(state, 'report', 'report', {
+    parent,
+    ended,
+    ...(context && { context }),
+    ...(capability === undefined ? {} : { capability }),
+  });
 }
 
 /** Beside the conversation: only its end waits until deliveries have begun. */

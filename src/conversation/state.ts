@@ -11,7 +11,8 @@ import { type JsonObject, type LateResult, type ToolOutcome, type Usage, NO_USAG
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
-import type { AppContextRef } from './turn/model-step-effects.js';
+import type { AppContextRef, HandedBack } from './outbox/writes.js';
+
 import type { Pace, EndedTurn, Retry, Turn } from './state/turn-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';
@@ -54,6 +55,9 @@ export interface ConversationState {
   /** Set by the start or `raiseBudget`; the agent's budget otherwise. */
   readonly budget?: Budget;
   readonly appContext?: AppContextRef;
+  /** Of a sub-agent: `appContext` as its parent gave it, and what went back before the report; null: it was lost. */
+  readonly givenContext?: AppContextRef;
+  readonly handedBack?: HandedBack | null;
   /** Values for tools that a start has brought, until they are recorded. */
   readonly startContext?: JsonObject;
   /** What a person has allowed for good (turn/approvals.ts). Absent: nothing. */
@@ -167,7 +171,7 @@ export function openConversation(start: {
     ...(context && { startContext: context }),
     ...(delegation && { parent: delegation.parent, parentNotified: { asks: '[]', reported: false } }),
     ...(delegation?.capability !== undefined && { capability: delegation.capability }),
-    ...(delegation?.appContext && { appContext: delegation.appContext }),
+    ...(delegation?.appContext && { appContext: delegation.appContext, givenContext: delegation.appContext }),
     title: start.title,
     ...(start.title === null && start.autoTitle !== false && !delegation && { autoTitle: 'wanted' as const }),
     modelOverride: start.model,

@@ -15,8 +15,8 @@
  */
 import type { Fact, Replacement } from '../records/episodes.js';
 import { assistantEntry, toolEntry, type Entry, type JsonValue } from '../records/message.js';
-import type { MessageToRecord, Settlement, Writes, Written } from '../conversation/outbox/writes.js';
-import type { ModelAnswer, ModelStepResult, AppContextRef, ToolFinished } from '../conversation/turn/model-step-effects.js';
+import type { AppContextRef, MessageToRecord, Settlement, Writes, Written } from '../conversation/outbox/writes.js';
+import type { ModelAnswer, ModelStepResult, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/lineage/lineage-effects.js';
 import { turnEndsIn } from '../memory/past-life.js';

@@ -14,10 +14,10 @@ import { type ActivityHistory, readActivities } from './read-activities.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
 import type { Entry, JsonObject, MessageContent } from '../records/message.js';
 import { userEntry } from '../records/message-media.js';
-import type { MessageToRecord } from '../conversation/outbox/writes.js';
+import type { AppContextRef, ValuesRef, MessageToRecord } from '../conversation/outbox/writes.js';
 import { listBodyRefs, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
-import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/model-step-effects.js';
+import type { ToolFinished } from '../conversation/turn/model-step-effects.js';
 import { errorMessage } from '../platform/errors.js';
 
 export interface Healed extends Omit<RestoredEntries, 'beginning'>, Pick<ActivityHistory, 'complete'> {

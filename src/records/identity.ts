@@ -30,13 +30,34 @@ export interface ParentLink {
 
 /** Whose items a sub-agent sees besides: the parent's, or `of` those whose memory the parent shares itself. */
 export interface SharedMemory {
-  readonly of?: { readonly conversation: string; readonly life: string };
+  readonly of?: LifeOf;
   readonly session: number;
   /** Null: it adds to them. Else it sees what was there then: epoch milliseconds, and for the parent's items the slot of its call. */
   readonly until: number | null;
   readonly before?: number;
   /** Where it adds to them: the slot of the call there under which all of it happens, so that what a rewind cuts goes with that call. */
   readonly at?: number;
+  /** Where the parent shares a memory itself: the calls from there down to the one that started this sub-agent, the first one left out. */
+  readonly calls?: readonly CallInTree[];
+  /** What the parent sees besides, as it was then. */
+  readonly besides?: readonly MemoryThen[];
+}
+
+interface LifeOf {
+  readonly conversation: string;
+  readonly life: string;
+}
+
+/** A memory at a moment: fields as in `SharedMemory`. */
+export interface MemoryThen extends Pick<SharedMemory, 'session' | 'before' | 'calls'> {
+  readonly of: LifeOf;
+  readonly until: number;
+}
+
+/** A call of a sub-agent that shares a memory, by the slot of its result. */
+export interface CallInTree {
+  readonly life: string;
+  readonly slot: number;
 }
 
 /** `turn_0007` (seed 000, section 20). */

@@ -1,7 +1,7 @@
 /** The memory of a store beyond the entries: items, summaries, facts, MEMORY.md and HISTORY, and what a search needs. Rules: store.ts. */
 import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/episodes.js';
 import type { LifeName, SlotRange } from '../records/slots.js';
-import type { ItemRecord } from '../records/memory/agent-memory.js';
+import type { ItemRecord, RemovedAt } from '../records/memory/agent-memory.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
 import type { ConversationKey, ScopeKey } from './names.js';
@@ -16,8 +16,11 @@ export interface Items {
     key: ConversationKey,
     which?: { readonly session?: number },
   ): Promise<{ readonly items: readonly ItemRecord[]; readonly skipped: number }>;
-  /** Ids that are not there are no error. */
-  remove(key: ConversationKey, ids: readonly string[]): Promise<void>;
+  /**
+   * Ids that are not there are no error. A fork has what was removed after the turns that it shares; a life that resumes this one has
+   * nothing that was removed.
+   */
+  remove(key: ConversationKey, ids: readonly string[], at: RemovedAt): Promise<void>;
   /** Stores a model's text to show for that item; '' for nothing of use. Once per item: the first one counts. */
   cite(key: ConversationKey, id: string, citation: string): Promise<void>;
   /** In the order of `ids`; undefined where there is none. */

@@ -3,10 +3,10 @@
  *
  * - The entries of the life come first; its beginning is read only for missing ones, so that a life without one pays only for those.
  * - Of the other life only the shared slots are seen, whatever it has become since.
- * - Nothing is ever written there: an item that is removed here is hidden here alone.
+ * - Nothing is ever written there: an item that is removed here is hidden here, and for what begins with that removal.
  */
 import { type Beginning, type SharedSlots, withSlot, type SlotRange } from '../records/slots.js';
-import { byTime, type ItemRecord } from '../records/memory/agent-memory.js';
+import { byTime, type ItemRecord, type RemovedAt } from '../records/memory/agent-memory.js';
 import type { Entry } from '../records/message.js';
 import type { Bodies, ConversationKey, Effects, Entries, Lives, WriteBatch, Writes } from './store.js';
 import type { Items } from './memory-ports.js';
@@ -28,12 +28,20 @@ export interface SingleLife {
 }
 
 export interface LifeItems extends Omit<Items, 'get' | 'list'> {
-  /** Null for one that was removed. */
-  get(key: ConversationKey, id: string): Promise<ItemRecord | null | undefined>;
+  get(key: ConversationKey, id: string): Promise<ItemRecord | RemovedItem | undefined>;
   list(
     key: ConversationKey,
     which?: { readonly session?: number },
-  ): Promise<{ readonly items: readonly ItemRecord[]; readonly removed: readonly string[]; readonly skipped: number }>;
+  ): Promise<{ readonly items: readonly ItemRecord[]; readonly removed: readonly RemovedItem[]; readonly skipped: number }>;
+}
+
+export interface RemovedItem {
+  readonly kind: 'removed';
+  readonly id: string;
+  /** Absent where an earlier version removed it. */
+  readonly at?: RemovedAt | undefined;
+  /** Forks that began before may still have it. Absent where it was another life's. */
+  readonly item?: ItemRecord | undefined;
 }
 
 export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>): Shared {
@@ -64,12 +72,16 @@ export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>):
   };
 
   /** Whether the life had it where the other one began: by the slot of the call that stored it, or else by its time. */
-  const wasShared = async (key: ConversationKey, slots: SharedSlots['slots'], { slot, ts }: ItemRecord): Promise<boolean> => {
+  const wasShared = async (key: ConversationKey, slots: SharedSlots['slots'], { slot, ts }: RemovedAt): Promise<boolean> => {
     if (slot !== undefined) return inRanges(slots)(slot);
     const newest = slots.reduce((most, [, last]) => Math.max(most, last), 0);
     const [entry] = await single.entries.read(key, [newest]);
     return entry !== undefined && ts <= entry.ts;
   };
+
+  /** Whether it was removed by then. What resumes a life begins where that one ended. */
+  const wasGone = async (key: ConversationKey, slots: SharedSlots['slots'], { at }: RemovedItem, { kind }: Beginning): Promise<boolean> =>
+    kind === 'resume' || at === undefined || (await wasShared(key, slots, at));
 
   return {
     entries: {
@@ -120,27 +132,39 @@ export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>):
       ...single.items,
 
       async get(key, id) {
-        const item = await single.items.get(key, id);
-        const beginning = item === undefined ? await findBeginning(key) : undefined;
+        const known = await single.items.get(key, id);
+        if (known !== undefined) return isRemoved(known) ? undefined : known;
+        const beginning = await findBeginning(key);
+        let found: ItemRecord | undefined;
         for (const { slots, ...name } of beginning?.shared ?? []) {
           const source = toKey(key, name);
-          const found = await single.items.get(source, id);
-          if (found && (await wasShared(source, slots, found))) return found;
+          const theirs = await single.items.get(source, id);
+          if (beginning && theirs && isRemoved(theirs) && (await wasGone(source, slots, theirs, beginning))) return undefined;
+          const item = theirs && isRemoved(theirs) ? theirs.item : theirs;
+          if (item && (await wasShared(source, slots, item))) found ??= item;
         }
-        return item ?? undefined;
+        return found;
       },
 
       async list(key, which) {
         const { items, removed, skipped } = await single.items.list(key, which);
-        const found = new Map(items.map((item) => [item.id, item]));
-        const hidden = new Set(removed);
-        for (const { slots, ...name } of (await findBeginning(key))?.shared ?? []) {
+        const hidden = new Set([...items, ...removed].map(({ id }) => id));
+        const found = new Map<string, ItemRecord>();
+        const beginning = await findBeginning(key);
+        for (const { slots, ...name } of beginning?.shared ?? []) {
           const source = toKey(key, name);
-          for (const item of (await single.items.list(source, which)).items) {
-            if (!found.has(item.id) && !hidden.has(item.id) && (await wasShared(source, slots, item))) found.set(item.id, item);
+          const theirs = await single.items.list(source, which);
+          const later: ItemRecord[] = [];
+          for (const one of theirs.removed) {
+            if (beginning && (await wasGone(source, slots, one, beginning))) hidden.add(one.id);
+            else if (one.item && (which?.session ?? one.item.session) === one.item.session) later.push(one.item);
+          }
+          for (const item of [...theirs.items, ...later]) {
+            if (!found.has(item.id) && (await wasShared(source, slots, item))) found.set(item.id, item);
           }
         }
-        return { items: [...found.values()].sort(byTime), skipped };
+        const shared = [...found.values()].filter(({ id }) => !hidden.has(id));
+        return { items: [...items, ...shared].sort(byTime), skipped };
       },
 
       async citations(key, ids) {
@@ -160,6 +184,10 @@ export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>):
 
 function toKey({ namespace }: ConversationKey, { conversation, life, scope }: Omit<SharedSlots, 'slots'>): ConversationKey {
   return { namespace, conversation, life, scope };
+}
+
+function isRemoved(one: ItemRecord | RemovedItem): one is RemovedItem {
+  return 'kind' in one;
 }
 
 /** Ranges may be many and in any order: each is looked at once for all slots. */

@@ -148,13 +148,13 @@ async function startSubAgent(
 /** How the one turn of this sub-agent ended. A signal in the task that completes the workflow is lost (measured), so this waits. */
 async function report(
   host: Host,
-  { parent, ended, capability }: Effects['report']['input'],
+  { parent, ended, context, capability }: Effects['report']['input'],
   resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>,
 ): Promise<void> {
   const result = await resultOf(ended);
   const text = truncate(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
   const { stopReason, usage, error } = ended;
-  const report = { text, stopReason, usage, ...(error ? { error } : {}) };
+  const report = { text, stopReason, usage, ...(error ? { error } : {}), ...(context && { context }) };
   const shown = capability === undefined ? {} : { capability };
   await signalOther(host, parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report, ...shown });
 }

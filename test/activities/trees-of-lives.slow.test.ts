@@ -23,7 +23,7 @@ import { deleteConversation } from '../../src/client/deletion.js';
 import { ClientError } from '../../src/client/errors.js';
 import { sharedWith } from '../../src/conversation/turn/delegation.js';
 import { readCurrent } from '../../src/memory/past-life.js';
-import { openMemory, withOther } from '../../src/memory/channel/open-memory.js';
+import { openMemory, withOthers } from '../../src/memory/channel/open-memory.js';
 import { turnId, type ParentLink } from '../../src/records/identity.js';
 import type { AgentMemory } from '../../src/records/memory/agent-memory.js';
 import { isFromPerson, shownText, type Entry } from '../../src/records/message.js';
@@ -250,6 +250,7 @@ class Forest {
       session: life.session,
       now: this.clock,
       conversation: life.key.conversation,
+      identity: this.dependenciesOf(life).identity,
       ...(life.parent && { parent: life.parent }),
     };
     const memory = sharedWith(state, { slot: life.slot + 1 }, 'shared');
@@ -369,7 +370,7 @@ class Forest {
       openMemory({ store, place, nextId: () => 'mem_0', now: () => new Date(this.clock) });
     const own = opened({ ...key, session });
     const place = parent && sharedPlace(key, parent);
-    return place ? withOther(own, opened(place), { stores: 'there' }) : own;
+    return place ? withOthers(own, { shared: opened(place), snapshots: [] }) : own;
   }
 }
 

@@ -573,8 +573,8 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('that were removed are not there, and do not come back', async () => {
         const key = aConversation();
         await store.items.put(key, [item(1), item(2)]);
-        await store.items.remove(key, ['mem_1', 'mem_3']);
-        await store.items.remove(key, []);
+        await store.items.remove(key, ['mem_1', 'mem_3'], { ts: 1 });
+        await store.items.remove(key, [], { ts: 1 });
         await open().items.put(key, [item(1), item(3)]);
         expect(await open().items.list(key)).toEqual({ items: [item(2)], skipped: 0 });
         expect(await store.items.get(key, 'mem_1')).toBeUndefined();

@@ -79,7 +79,7 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       expect(await open().items.get(fork, 'mem_2')).toEqual(item(2, { slot: 4 }));
       for (const id of ['mem_3', 'mem_5']) expect(await open().items.get(fork, id)).toBeUndefined();
       expect(await open().items.citations(fork, ['mem_1', 'mem_6'])).toEqual(['made of it', undefined]);
-      await store.items.remove(fork, ['mem_2']);
+      await store.items.remove(fork, ['mem_2'], { slot: 6, ts: 0 });
       expect(await ids(fork)).toEqual(['mem_1', 'mem_4', 'mem_6']);
       expect(await open().items.get(fork, 'mem_2')).toBeUndefined();
       expect(await open().items.get(origin, 'mem_2')).toEqual(item(2, { slot: 4 }));
@@ -88,7 +88,30 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       const both = beginningWith(origin, [[1, 4]]);
       const named = [{ conversation, life, scope, slots: [[5, 6] as const] }, ...both.shared];
       await store.lives.begin(later, { ...both, shared: named });
-      expect(await ids(later)).toEqual(['mem_1', 'mem_2', 'mem_4', 'mem_6']);
+      expect(await ids(later)).toEqual(['mem_1', 'mem_4', 'mem_6']);
+      expect(await open().items.get(later, 'mem_2')).toBeUndefined();
+    });
+
+    test('a fork keeps what its origin removes later; what was removed in a turn that it shares is gone, and what was removed at all for who resumes', async () => {
+      const origin = await anOrigin();
+      await store.items.put(
+        origin,
+        [1, 2, 3, 4].map((n) => item(n, { slot: 2 })),
+      );
+      const shared = (await store.entries.read(origin, [4]))[0]?.ts ?? 0;
+      await store.items.remove(origin, ['mem_1'], { slot: 4, ts: shared + 9 });
+      await store.items.remove(origin, ['mem_2'], { ts: shared });
+      const [fork, resumed] = [aConversation({ conversation: 'fork' }), aConversation({ conversation: 'resumed' })];
+      await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
+      await store.items.remove(origin, ['mem_1', 'mem_2', 'mem_3'], { slot: 6, ts: 0 });
+      await store.items.remove(origin, ['mem_4'], { ts: shared + 1 });
+      await store.lives.begin(resumed, beginningWith(origin, [[1, 4]], { kind: 'resume' }));
+      const ids = async (key: ConversationKey): Promise<string[]> => (await open().items.list(key)).items.map(({ id }) => id).sort();
+      expect(await ids(fork)).toEqual(['mem_3', 'mem_4']);
+      expect((await open().items.list(fork, { session: 2 })).items).toEqual([]);
+      for (const n of [1, 2]) expect(await open().items.get(fork, `mem_${n}`)).toBeUndefined();
+      for (const n of [3, 4]) expect(await open().items.get(fork, `mem_${n}`)).toEqual(item(n, { slot: 2 }));
+      for (const key of [origin, resumed]) expect([await ids(key), await open().items.get(key, 'mem_3')]).toEqual([[], undefined]);
     });
 
     test('long texts are read where they lie, and a life’s own first', async () => {

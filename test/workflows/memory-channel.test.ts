@@ -322,6 +322,31 @@ test('a tree of conversations that share has one memory, results of tools includ
   expect(sourcesOf(stage.requests(other)[3])).toHaveLength(1);
 });
 
+test('a snapshot has what the parent saw on every level: by snapshots further up, and in a memory that the parent shares', async () => {
+  await world.writeAgent('apart', { memory: { shareWithSubAgents: 'snapshot' } });
+  const task = (key: string, words: string, agent?: string) => callTool('delegate', { task: say(key, words), ...(agent && { agent }) });
+  const keep = (content: string) => callTool('store_in_memory', { content });
+  const id = await started({ memory: { shareWithSubAgents: 'snapshot' }, delegation: { maxDepth: 3, maxChildren: 2 } });
+  const [child, grandchild, last] = [world.id(), world.id(), world.id()];
+  stage.play(id, keep('of the root'), task(child, 'go on'), callTool('query_memory', {}), text('Done.'));
+  stage.play(child, keep('of the child'), task(grandchild, 'go on'), callTool('query_memory', {}), text('Done.'));
+  stage.play(grandchild, keep('of the grandchild'), task(last, 'look'), text('Done.'));
+  stage.play(last, callTool('query_memory', {}), text('Looked.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.' });
+  expect(sourcesOf(stage.requests(last)[1])).toHaveLength(3);
+  expect(sourcesOf(stage.requests(child)[3])).toHaveLength(2);
+  expect(sourcesOf(stage.requests(id)[3])).toHaveLength(1);
+
+  const root = await started({ delegation: { agents: ['apart'] } });
+  const [sharing, snapshot] = [world.id(), world.id()];
+  stage.play(root, keep('of the root'), task(sharing, 'go on', 'apart'), callTool('query_memory', {}), text('Done.'));
+  stage.play(sharing, keep('of the child'), callTool('fetch_page', fetch(1).input), task(snapshot, 'look'), text('Done.'));
+  stage.play(snapshot, keep('its own'), callTool('query_memory', {}), text('Looked.'));
+  await world.client.send(root, say(root, 'go'));
+  expect(sourcesOf(stage.requests(snapshot)[2])).toHaveLength(4);
+  expect(sourcesOf(stage.requests(root)[3])).toHaveLength(3);
+});
+
 /** Ids in what `query_memory` has answered. */
 function sourcesOf(request: ApiRequest | undefined): string[] {
   return (JSON.parse(resultTexts(request).at(-1) ?? '[]') as { id: string }[]).map(({ id }) => id);

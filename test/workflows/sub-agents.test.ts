@@ -33,11 +33,36 @@ const dig = defineTool({
   },
 });
 
+const read = defineTool({
+  name: 'read',
+  description: 'Reads a page.',
+  input: z.object({ page: z.number() }),
+  policy: { repeatable: true },
+  run: ({ page }) => `page ${page}: ${'plums and pears. '.repeat(200)}`,
+});
+
+const note = defineTool({
+  name: 'note',
+  description: 'Notes a value for the other tools.',
+  input: z.object({ key: z.string(), value: z.string().nullable() }),
+  run: ({ key, value }) => ({ ok: true, content: 'Noted.', context: { [key]: value } }),
+});
+const noted = defineTool({
+  name: 'noted',
+  description: 'Says what is noted.',
+  input: z.object({}),
+  run: (_, { context }) =>
+    Object.entries(context)
+      .map(([key, value]) => `${key} ${String(value)}`)
+      .sort()
+      .join(', '),
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate] });
+  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate, read, note, noted] });
   await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
 });
 afterAll(() => world.close());
@@ -138,6 +163,84 @@ test('what comes in the name of a sub-agent counts only when it shows what that 
   expect(await sent).toMatchObject({ text: 'It is signed.', stopReason: 'end', toolCalls: 1 });
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['The lease is signed.']);
   await expectHealthy(id, child);
+});
+
+test('what tools of sub-agents change of the shared values is there for the parent, from every level, once and beside what others have changed', async () => {
+  const [id, a, b, c, below, idle] = [world.id(), world.id(), world.id(), world.id(), world.id(), world.id()];
+  const put = (key: string, value: string | null) => callTool('note', { key, value });
+  stage.play(id, callTools(task(a, 'one'), task(b, 'two')), callTool('noted'), put('a', null));
+  stage.play(id, callTools(task(c, 'three'), task(idle, 'four')), callTool('noted'), text('All noted.'));
+  stage.play(a, put('a', 'from a'), put('user', 'Bob'), text('Noted.'));
+  stage.play(b, put('b', 'from b'), put('old', null), text('Noted.'));
+  stage.play(c, callTool('delegate', task(below, 'deeper').input), callTool('noted'), text('Noted.'));
+  stage.play(below, callTool('noted'), put('below', 'from below'), text('Noted.'));
+  stage.play(idle, callTool('noted'), text('Nothing to note.'));
+  expect(await world.client.send(id, say(id, 'note it'), { start: { context: { user: 'Ada', old: '1' } } })).toMatchObject({
+    text: 'All noted.',
+  });
+  const [, , first, , , last] = stage.requests(id).map((request) => resultTexts(request)[0]);
+  expect([first, last]).toEqual(['a from a, b from b, user Bob', 'b from b, below from below, user Bob']);
+  expect(resultTexts(stage.requests(below)[1])).toEqual(['b from b, user Bob']);
+  expect(resultTexts(stage.requests(c)[2])).toEqual(['b from b, below from below, user Bob']);
+
+  // A report that comes again changes nothing.
+  const parent = world.temporal.workflow.getHandle(id);
+  const { events = [] } = await parent.fetchHistory();
+  const reports = (events ?? []).flatMap(({ workflowExecutionSignaledEventAttributes: signal }) =>
+    signal?.signalName === 'child' ? [JSON.parse(Buffer.from(signal.input?.payloads?.[0]?.data ?? []).toString()) as { kind: string }] : [],
+  );
+  const ended = reports.filter(({ kind }) => kind === 'ended');
+  expect(ended.map((one) => 'context' in (one as unknown as { report: object }).report)).toEqual(
+    expect.arrayContaining([true, true, true, false]),
+  );
+  stage.play(id, put('b', 'mine'), callTool('noted'), text('Still.'));
+  for (const one of ended) await parent.signal('child', one);
+  await world.client.send(id, say(id, 'again'));
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['b mine, below from below, user Bob']);
+  await expectHealthy(id, `${id}:turn_0001:1`, `${id}:turn_0001:2`);
+});
+
+test('while it works it takes events, compactions and truncations as any conversation does', async () => {
+  const [alone, id, helper] = [world.id(), world.id(), world.id()];
+  const pages = [1, 2, 3, 4, 5].map((page) => callTool('read', { page }));
+  // A summarizer takes a line too.
+  const lines = Array.from({ length: 4 }, () => text('It is all about plums.'));
+  for (const key of [alone, helper]) stage.play(key, ...pages, callTool('sign', { paper: 'all' }), ...lines);
+  stage.play(id, callTool('delegate', task(helper, 'read it all').input), text('It is read.'));
+  const sent = [
+    world.client.send(alone, say(alone, 'read it all'), { start: {} }),
+    world.client.send(id, say(id, 'have it read'), { start: {} }),
+  ];
+  const ask = async (of: string): Promise<unknown[]> => {
+    const { client } = world;
+    const [one] = await waitFor(
+      () => client.approvals(of).catch(() => []),
+      (list) => list.length === 1,
+    );
+    const handle = world.temporal.workflow.getHandle(of);
+    await handle.signal('event', { type: 'seen', id: 'signalled' });
+    const event = { type: 'tick', id: 'asked' };
+    const atOnce = [await client.dispatch(of, event, { wait: true }), await client.truncate(of)];
+    // Before the next call, once the tools of this one have answered.
+    const later: { result(): Promise<unknown> }[] = [];
+    for (const [name, input] of [
+      ['executeTruncation', { chunks: ['chunk_2'] }],
+      ['compact', {}],
+    ] as const)
+      // prettier-ignore
+      later.push(await handle.startUpdate(name, { args: [input], waitForStage: 'ACCEPTED' }));
+    await client.decide(of, { callId: one?.callId ?? '', decision: 'approve', hash: one?.hash });
+    const { appEvents, rejectedInputs } = await client.status(of);
+    return [atOnce, await Promise.all(later.map((update) => update.result())), appEvents, rejectedInputs];
+  };
+  const [theirs, own] = [await ask(`${id}:turn_0001:1`), await ask(alone)];
+  expect(await Promise.all(sent)).toMatchObject([{ stopReason: 'end' }, { text: 'It is read.' }]);
+  expect(own.slice(0, 2)).toMatchObject([
+    [{ result: { kind: 'unreduced' } }, { kind: 'nothing-to-truncate' }],
+    [{ kind: 'truncated' }, { kind: 'compacted' }],
+  ]);
+  expect(theirs).toEqual(own);
+  await expectHealthy(id, `${id}:turn_0001:1`);
 });
 
 test('two work side by side, each in a conversation of its own', async () => {

@@ -33,7 +33,8 @@ import { createFeedWriter } from '../feed-writer.js';
 import { wasStopped, hashRequest } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
-import { readAppContext, toolContext, toolMemory, writeAppContext, sharedPlace } from './tool-context.js';
+import { readAppContext, writeAppContext } from '../app-context.js';
+import { callsDownTo, toolContext, toolMemory, sharedPlace } from './tool-context.js';
 import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
@@ -372,8 +373,13 @@ export async function keepResult(
   const { ref, bytes } = content;
   const size = countCharacters(answered.text);
   const record = resultRecord({ id, session, slot, name, ts: answered.ts, size, content: { ref, bytes, json: false } });
-  const shared = parent?.memory?.until === null ? sharedPlace(key, parent) : undefined;
-  if (shared && !(await putShared(store, shared, { record, at: parent?.memory?.at }, answered.text))) return { text };
+  const memory = parent?.memory?.until === null ? parent.memory : undefined;
+  const shared = parent && memory && sharedPlace(key, parent);
+  if (
+    shared &&
+    !(await putShared(store, shared, { ...record, slot: memory.at, calls: [...callsDownTo(key, memory, slot)] }, answered.text))
+  )
+    return { text };
   return { text, item, record };
 }
 
@@ -381,12 +387,12 @@ export async function keepResult(
 async function putShared(
   store: Store,
   { session, ...key }: ItemPlace,
-  { record: { slot: _, ...record }, at }: { readonly record: ItemRecord; readonly at: number | undefined },
+  { slot, ...record }: Omit<ItemRecord, 'slot'> & { readonly slot: number | undefined },
   text: string,
 ): Promise<boolean> {
   try {
     await store.bodies.put(key, text);
-    await store.items.put(key, [{ ...record, ...(at !== undefined && { slot: at }), session }]);
+    await store.items.put(key, [{ ...record, ...(slot !== undefined && { slot }), session }]);
     return true;
   } catch {
     return false;

@@ -1,18 +1,15 @@
-/**
- * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
- * its tools.
- */
+/** What a tool finds around it: its conversation's memory channel and episodes, and the scope's HISTORY. */
 import type { Context } from '@temporalio/activity';
 import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
+import type { RunToolInput } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import type { ParentLink } from '../../records/identity.js';
+import type { CallInTree, MemoryThen, ParentLink, SharedMemory } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
-import { openMemory, withOther } from '../../memory/channel/open-memory.js';
+import { openMemory, withOthers, type OpenMemory } from '../../memory/channel/open-memory.js';
 import { createAsker, summarizers } from '../ask-model.js';
-import type { ConversationDependencies, TraceStore } from '../dependencies.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { createRecall } from '../../memory/recall/recall.js';
 import { readEpisodes } from '../../memory/past-life.js';
 import type { ConversationKey } from '../../stores/store.js';
@@ -93,57 +90,38 @@ export function toolMemory(
 /** Of a sub-agent: it also sees what its parents have stored, as far as their settings allow. */
 function withParents(
   { store, key, now = Date.now }: ConversationDependencies,
-  { parent, callId }: RunToolInput,
+  { parent, callId, slot }: RunToolInput,
   memory: AgentMemory,
 ): AgentMemory {
   const place = parent && sharedPlace(key, parent);
   if (!place || !parent?.memory) return memory;
-  const { until, before, at } = parent.memory;
+  const { until, before, at, calls, besides = [] } = parent.memory;
   let stored = 0;
   // Not the ids of its conversation: an item that it stores there is not a result of its tools.
-  const nextId = (): string => itemId(key, callId, (stored += 1));
-  const asOf = until === null ? undefined : { at: until, slot: before };
-  const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(now()), ...(asOf && { asOf }) });
-  return withOther(memory, theirs, { stores: until === null ? 'there' : 'here' });
+  const shared = { store, nextId: () => itemId(key, callId, (stored += 1)), now: () => new Date(now()) };
+  const snapshots = besides.map(({ of, session, ...moment }) =>
+    openMemory({ ...shared, place: { ...key, ...of, session }, asOf: toMoment(moment) }),
+  );
+  if (until !== null) {
+    return withOthers(memory, { snapshots: [openMemory({ ...shared, place, asOf: toMoment({ until, before, calls }) }), ...snapshots] });
+  }
+  return withOthers(memory, {
+    shared: openMemory({ ...shared, place, slot: at, calls: callsDownTo(key, parent.memory, slot) }),
+    snapshots,
+  });
+}
+
+function toMoment({ until, before, calls }: Pick<MemoryThen, 'until' | 'before' | 'calls'>): NonNullable<OpenMemory['asOf']> {
+  return { at: until, ...(before !== undefined && { slot: before }), ...(calls && { calls }) };
+}
+
+/** The calls of a tree down to the one with its result in `slot`. */
+export function callsDownTo({ life }: ConversationKey, { calls = [] }: Pick<SharedMemory, 'calls'>, slot: number): readonly CallInTree[] {
+  return [...calls, { life, slot }];
 }
 
 /** Where the items are that a sub-agent sees besides its conversation's; undefined where it sees those alone. */
 export function sharedPlace(key: ConversationKey, { conversation, life, memory }: ParentLink): ItemPlace | undefined {
   if (!memory) return undefined;
   return { ...key, ...(memory.of ?? { conversation, life }), session: memory.session };
-}
-
-/** UTF-8 bytes of a change that travels in the tool's result too, so that healing has it. */
-const HEALED_BYTES = 4 * 1024;
-
-/**
- * What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. Empty
- * where there is none. What the store has lost is an error: a tool that goes on without it could do harm.
- */
-export async function readAppContext(dependencies: TraceStore, at: AppContextRef | undefined): Promise<JsonObject> {
-  if (!at) return {};
-  const all = await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues(dependencies, one)));
-  return withoutNulls(all.reduce((values, change) => ({ ...values, ...change }), {}));
-}
-
-/** The whole as `change` leaves it, and the change alone: others may have changed it meanwhile. A key that is null goes. */
-export async function writeAppContext(
-  { store, key }: TraceStore,
-  { shared, on, change }: { readonly shared: JsonObject; readonly on: AppContextRef | undefined; readonly change: JsonObject },
-): Promise<Required<Pick<ToolFinished, 'appContext' | 'contextChange'>>> {
-  const put = (values: JsonObject): Promise<{ readonly ref: string }> => store.bodies.put(key, JSON.stringify(values));
-  const [whole, part] = await Promise.all([put(withoutNulls({ ...shared, ...change })), put(change)]);
-  const isShort = Buffer.byteLength(JSON.stringify(change)) <= HEALED_BYTES;
-  return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null, ...(isShort && { values: change }) } };
-}
-
-async function readValues({ store, key }: TraceStore, { ref, origin }: ValuesRef): Promise<JsonObject> {
-  const text = await store.bodies.get({ ...key, ...origin }, ref);
-  if (text === undefined)
-    throw new Error(`cannot read the context that tools share (${ref}): the store has lost it; send it again with a message`);
-  return JSON.parse(text) as JsonObject;
-}
-
-function withoutNulls(values: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 }

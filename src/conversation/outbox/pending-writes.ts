@@ -76,6 +76,14 @@ export function storeStepInput(state: ConversationState): StoreStepInput | undef
   return isEmpty(write) ? undefined : toInput(state, write);
 }
 
+/** What this sub-agent gives back to its parent before it reports (turn/context-flows-back); undefined once that is done. */
+export function handBackInput(state: ConversationState): StoreStepInput | undefined {
+  const { parent, appContext: now, givenContext: given = null, handedBack } = state;
+  if (!parent || !now || handedBack !== undefined || JSON.stringify(now) === JSON.stringify(given)) return undefined;
+  const { conversation, life } = parent;
+  return { ...toInput(state, NO_WRITES), handBack: { parent: { conversation, life }, given, now } };
+}
+
 /** Stores queued messages beyond what the state should hold, and reads back stored ones whose turn comes near. */
 export function queueStepInput(state: ConversationState): StoreStepInput | undefined {
   const slots = slotsToRehydrate(state.queue);
@@ -97,7 +105,9 @@ export function carriedText({ queue, outbox }: Pick<ConversationState, 'queue' |
 export function acceptStoreStep(state: ConversationState, { input, output, at }: Completed<'store-step'>): ConversationState {
   const written = acceptWritten(state, input.write, output.written);
   const stored = input.part && output.part !== undefined ? withPart(written, input.part.slot, output.part) : written;
-  return withQueueInBounds(stored, output.rehydrated ?? [], at);
+  // A worker of an earlier version hands nothing back.
+  const given = input.handBack ? { ...stored, handedBack: output.handedBack ?? null } : stored;
+  return withQueueInBounds(given, output.rehydrated ?? [], at);
 }
 
 export function failStoreStep(failed: ConversationState, { input, failure, at }: Failed<'store-step'>): ConversationState {

@@ -74,6 +74,33 @@ export interface StoreStepInput {
   readonly asksAttributes?: true;
   /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */
   readonly part?: { readonly slot: number; readonly text: string };
+  readonly handBack?: HandBack;
+}
+
+/** JSON in the store; `origin`: the conversation that stored it, if another one. */
+export interface ValuesRef {
+  readonly ref: string;
+  readonly origin?: { readonly conversation: string; readonly life: string };
+}
+
+/** Reference to values that tools see and the model never does (seed 003, Context). */
+export interface AppContextRef extends ValuesRef {
+  /** Changes by parallel tools, in the order in which they ended. A null value deletes its key. */
+  readonly changes?: readonly ValuesRef[];
+}
+
+/** Values for tools that a sub-agent has changed, for its parent (turn/context-flows-back). */
+export interface HandBack {
+  readonly parent: { readonly conversation: string; readonly life: string };
+  /** As they were at its start; null: there were none. */
+  readonly given: AppContextRef | null;
+  readonly now: AppContextRef;
+}
+
+/** Where the parent finds the values as its sub-agent leaves them, and what that one has changed. */
+export interface HandedBack {
+  readonly ref: string;
+  readonly change: string;
 }
 
 export interface StoreStepResult {
@@ -82,6 +109,8 @@ export interface StoreStepResult {
   readonly rehydrated?: readonly QueuedAgain[];
   /** Where the part is stored. */
   readonly part?: string;
+  /** Null: the store has lost some of the values. */
+  readonly handedBack?: HandedBack | null;
 }
 
 /** A queued message as read from the store; `lost` if the store does not have it. */

@@ -119,6 +119,10 @@ export const readBudget = reader(budget, 'raiseBudget');
 const amounts = part({ tokens: count(Number.MAX_SAFE_INTEGER), nanoUsd: count(Number.MAX_SAFE_INTEGER) });
 const valuesRef = { ref: shortText(MAX_TEXT), origin: v.optional(place) };
 
+const calls = v.optional(list(part({ life, slot: count() }), MAX_DEPTH));
+const besides = list(part({ of: place, session: count(), until: time, before: v.optional(count()), calls }), 2 * MAX_DEPTH);
+const sharedMemory = { of: v.optional(place), session: count(), until: v.nullable(time), before: v.optional(count()) };
+
 const parentSchema = part({
   conversation,
   life,
@@ -127,9 +131,7 @@ const parentSchema = part({
   share: v.optional(count()),
   /** One for each conversation that it works for, at most. */
   budgets: v.optional(list(part({ conversation, life, limit: budget, at: time, own: amounts, all: amounts }), MAX_DEPTH)),
-  memory: optionalOrNull(
-    part({ of: v.optional(place), session: count(), until: v.nullable(time), before: v.optional(count()), at: v.optional(count()) }),
-  ),
+  memory: optionalOrNull(part({ ...sharedMemory, at: v.optional(count()), calls, besides: v.optional(besides) })),
 });
 
 export const delegationSchema = strict({
@@ -153,6 +155,8 @@ const reportSchema = part({
   stopReason: oneOf(...STOP_REASONS),
   usage,
   error: optionalOrNull(part({ type: beginning(MAX_TEXT), message: beginning(MAX_ERROR) })),
+  /** Values for tools, in the parent's store: all, and those that it has changed. */
+  context: optionalOrNull(part({ ref: shortText(MAX_TEXT), change: shortText(MAX_TEXT) })),
 });
 
 /** How a sub-agent's turn ended, for the call that waits for it. */

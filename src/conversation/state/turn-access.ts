@@ -7,7 +7,8 @@ import { addUsage } from '../../records/message.js';
 import { listSlots, withSlot } from '../../records/slots.js';
 import type { ConfigureRequest } from './settings.js';
 import type { EventOf } from '../event.js';
-import type { StepFailure } from '../outbox/writes.js';
+
+import type { AppContextRef, StepFailure } from '../outbox/writes.js';
 
 /** Ids of the model step and the tools in flight: what a stop is for. */
 export function callsInFlight({ inFlight }: Pick<ConversationState, 'inFlight'>): string[] {
@@ -142,4 +143,15 @@ export function withoutRetry(state: ConversationState, of: string): Conversation
 export function isResting(state: Pick<ConversationState, 'retries' | 'now'>, of: string): boolean {
   const retry = state.retries[of];
   return retry !== undefined && state.now < retry.until;
+}
+
+/** What runs side by side starts from the same values, so only each one's changes are applied; none undoes another's. */
+export function contextAfter(
+  now: AppContextRef | undefined,
+  whole: AppContextRef,
+  change: { readonly ref: string; readonly on: AppContextRef | null } | undefined,
+): AppContextRef {
+  const isUnchanged = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
+  if (!change || !now || isUnchanged) return whole;
+  return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
 }

@@ -1,6 +1,6 @@
 /** A turn that runs, what is left of one that has ended, as state. */
 import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
-import type { StepFailure } from '../outbox/writes.js';
+import type { AppContextRef, StepFailure } from '../outbox/writes.js';
 import type { DeferReason, ApprovedWith, ToolPlan } from '../turn/model-step-effects.js';
 import type { Stop, Usage } from '../../records/message.js';
 import type { Approval } from '../protocol/human-input.js';
@@ -86,6 +86,8 @@ export interface ToolCall {
     readonly id: string;
     readonly looks?: Looks;
     readonly asks: readonly Approval[];
+    /** Values for tools that were there at its start. */
+    readonly given?: AppContextRef;
     /** The last order that was sent to it, and how it says that it stands (sub-agents.ts). */
     readonly ordered?: SentOrder;
     readonly control?: ChildControl;

@@ -5,6 +5,8 @@
  *   test/conversation/turn/approvals.test.ts)
  * @rule turn/usage-counts-for-parent: A sub-agent's usage counts for its parent too, so budgets cover the whole tree; while it runs, a
  *   ledger counts it (shared-budget.ts). (test: test/workflows/shared-budget.test.ts)
+ * @rule turn/context-flows-back: What a sub-agent's tools have changed of the values that an application shares with them is its parent's
+ *   too once it ends, by that report alone; what others have changed meanwhile stays. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/report-shows-capability: A message in a sub-agent's name counts only with the capability that the parent gave that sub-agent
  *   at its start. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
@@ -17,11 +19,12 @@ import { isHeld, type ConversationState, AUTO, breakpointsLeft } from '../state.
 import { keyOf, orderFor, spentInTree, subAgentsOf } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
-import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
-import { turnId, type SharedMemory, scopeParts } from '../../records/identity.js';
+import type { AppContextRef } from '../outbox/writes.js';
+import type { WorkflowAction } from './model-step-effects.js';
+import { turnId, type MemoryThen, type SharedMemory, scopeParts } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
-import { spend, withToolCalls } from '../state/turn-access.js';
+import { contextAfter, spend, withToolCalls } from '../state/turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
 import { type ChildControl, MAX_REPORTED, shortened } from '../protocol/stepping.js';
@@ -71,20 +74,33 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   };
 }
 
-/** In a tree with shared memory, all conversations use the memory of the root. */
+/**
+ * In a tree with shared memory, all conversations use the memory of the root. What the parent sees only as it was (a snapshot, and with one
+ * for this sub-agent its own items), this sub-agent sees so too.
+ */
 export function sharedWith(
-  { session, now, parent }: Pick<ConversationState, 'session' | 'now' | 'parent'>,
+  { session, now, parent, conversation, identity }: Pick<ConversationState, 'session' | 'now' | 'parent' | 'conversation' | 'identity'>,
   { slot }: Pick<ToolCall, 'slot'>,
   memory: 'shared' | 'snapshot',
 ): SharedMemory {
-  const shares = parent?.memory?.until === null ? parent.memory : undefined;
-  const { conversation, life } = parent ?? {};
-  const root = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
-  const place = root && shares ? { of: root, session: shares.session } : { session };
-  const at = shares ? shares.at : slot;
+  const seen = parent?.memory;
+  const of = parent && (seen?.of ?? { conversation: parent.conversation, life: parent.life });
+  const { besides = [], calls: above = [] } = seen ?? {};
+  const withBesides = (all: readonly MemoryThen[]): Pick<SharedMemory, 'besides'> => (all.length > 0 ? { besides: all } : {});
+  if (seen?.until !== null || !of) {
+    const place = { session, ...withBesides(seen && of ? [toSnapshot(seen, of), ...besides] : []) };
+    return memory === 'shared' ? { ...place, until: null, at: slot } : { ...place, until: now, before: slot };
+  }
+  const { at } = seen;
+  const parents = { of: { conversation, life: identity.life }, session, until: now, before: slot };
+  const place = { of, session: seen.session, calls: [...above, { life: identity.life, slot }] };
   return memory === 'shared'
-    ? { ...place, until: null, ...(at !== undefined && { at }) }
-    : { ...place, until: now, ...(root === undefined && { before: slot }) };
+    ? { ...place, ...withBesides(besides), until: null, ...(at !== undefined && { at }) }
+    : { ...place, ...withBesides([parents, ...besides]), until: now, ...(at !== undefined && { before: at }) };
+}
+
+function toSnapshot({ session, until, before, calls }: SharedMemory, of: MemoryThen['of']): MemoryThen {
+  return { of, session, until: until ?? 0, ...(before !== undefined && { before }), ...(calls && { calls }) };
 }
 
 /** Adds the conversation that stored the values, so that a sub-agent can read them. */
@@ -107,7 +123,12 @@ export function startChild(state: ConversationState, { input: { callId, child, o
       ...call,
       plan: { ...plan, ...(workflowAction && { workflowAction }) },
       status: 'delegated',
-      child: { id: child, asks: [], ...(control && { ordered: { number: 0, key: keyOf(control) } }) },
+      child: {
+        id: child,
+        asks: [],
+        ...(state.appContext && { given: state.appContext }),
+        ...(control && { ordered: { number: 0, key: keyOf(control) } }),
+      },
     };
   });
 }
@@ -162,8 +183,13 @@ export function acceptReport(state: ConversationState, { callId, report }: Event
   const call = delegatedCall(state, callId);
   if (!call) return state;
   const paid = spend(acceptChildUsage(state, report.usage), report.usage);
-  const { child: _, ...rest } = call;
-  const cleared = withToolCalls(paid, (other) => (other === call ? rest : other));
+  const { child, ...rest } = call;
+  const { context } = report;
+  const on = child?.given ?? null;
+  const told: ConversationState = context
+    ? { ...paid, appContext: contextAfter(paid.appContext, { ref: context.ref }, { ref: context.change, on }) }
+    : paid;
+  const cleared = withToolCalls(told, (other) => (other === call ? rest : other));
   return reply(cleared, call, { outcome: report.stopReason === 'end' ? 'ok' : 'error', text: renderReport(report) });
 }
 

@@ -16,7 +16,7 @@ import type {
 } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from '../context/call-gate.js';
-import type { Writes, Written, StepFailure } from '../outbox/writes.js';
+import type { AppContextRef, Writes, Written, StepFailure } from '../outbox/writes.js';
 import type { ConversationIdentity, ParentLink, Budget } from '../../records/identity.js';
 import type { Shares } from '../../records/shared-budget.js';
 import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '../state/settings.js';
@@ -280,18 +280,6 @@ export interface ApprovedWith {
   readonly input?: JsonValue;
   /** A standing approval allowed it. */
   readonly standing?: true;
-}
-
-/** JSON in the store; `origin`: the conversation that stored it, if another one. */
-export interface ValuesRef {
-  readonly ref: string;
-  readonly origin?: { readonly conversation: string; readonly life: string };
-}
-
-/** Reference to values that tools see and the model never does (seed 003, Context). */
-export interface AppContextRef extends ValuesRef {
-  /** Changes by parallel tools, in the order in which they ended. A null value deletes its key. */
-  readonly changes?: readonly ValuesRef[];
 }
 
 export interface RunToolInput {

@@ -10,7 +10,7 @@ import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
-import type { AppContextRef, ToolFinished, ModelAnswer } from './model-step-effects.js';
+import type { ToolFinished, ModelAnswer } from './model-step-effects.js';
 import { obstacleTo } from '../context/call-gate.js';
 import { numbersOf } from '../context/compaction.js';
 import { resultEntry, settle } from '../outbox/settlement.js';
@@ -22,7 +22,7 @@ import { answerFor, endIfStopped, endStopped, endTurn, endWithOpenCalls, nextMod
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';
-import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
+import { contextAfter, closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
 /** In a larger round no call rides: each has a separate activity. */
@@ -119,13 +119,6 @@ export function acceptToolResult(state: ConversationState, result: ToolFinished)
     ...(result.task && { compaction: { ...counted.compaction, task: pinnedAgain(counted.compaction.task, result.task) } }),
   };
   return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
-}
-
-/** Parallel tools start from the same values, so only each one's changes are applied; none undoes another's. */
-function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, change: ToolFinished['contextChange']): AppContextRef {
-  const isUnchanged = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
-  if (!change || !now || isUnchanged) return whole;
-  return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
 }
 
 export function failTool(state: ConversationState, { id, failure }: Failed<'run-tool'>): ConversationState {

@@ -6,6 +6,7 @@ import { type Cut, withSlot, type SlotRange } from '../../records/slots.js';
 import { type JsonValue, isFromPerson } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { Ask } from '../long-record.js';
+import type { CallInTree } from '../../records/identity.js';
 import { cutBefore } from '../prefix.js';
 import {
   byTime,
@@ -31,8 +32,14 @@ export interface OpenMemory {
   readonly place: ItemPlace;
   /** Of the result of the call that it is opened for, where that is of the same place. */
   readonly slot?: number;
-  /** Only what was there by then: before that slot; what has none, by that time (epoch milliseconds). Nothing can be stored there. */
-  readonly asOf?: { readonly slot?: number; readonly at: number };
+  /** Of a sub-agent's call: those below the one in `slot`. */
+  readonly calls?: readonly CallInTree[];
+  /**
+   * Only what was there before the call with its result in `slot`; in a memory that a tree shares before the last of `calls`, by the slots of
+   * the deepest conversation that both have a call in. What is side by side with it further up, or has no slot, counts by its time (epoch
+   * milliseconds). Nothing can be stored there.
+   */
+  readonly asOf?: { readonly slot?: number; readonly calls?: readonly CallInTree[]; readonly at: number };
   /** Of the next item that is stored: the same for every attempt at the same call. */
   readonly nextId: () => string;
   /** Of what is stored. */
@@ -45,14 +52,11 @@ const MAX_TAGS = 20;
 const MAX_WORD = 200;
 
 /** The memory channel of one session of one life. */
-export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
+export function openMemory({ store, place, slot: toolSlot, calls, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
   const { items, bodies, entries } = store;
   const key = keyOfPlace(place);
   const { session } = place;
-  const wasThere = ({ slot, ts }: ItemRecord): boolean => {
-    if (asOf === undefined) return true;
-    return slot !== undefined && asOf.slot !== undefined ? slot < asOf.slot : ts * 1000 <= asOf.at;
-  };
+  const wasThere = (one: Pick<ItemRecord, 'slot' | 'calls' | 'ts'>): boolean => asOf === undefined || isBefore(one, asOf);
   const visible = async (): Promise<readonly ItemRecord[]> => {
     const isSeen = await seenBy(store, key, session);
     return (await items.list(key)).items.filter((record) => isSeen(record) && wasThere(record));
@@ -87,6 +91,7 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
       await items.remove(
         key,
         (await visible()).map(({ id }) => id),
+        { ts: now().getTime() / 1000, ...(toolSlot !== undefined && { slot: toolSlot }) },
       );
     },
 
@@ -114,7 +119,7 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
   /** A message that a compaction has cited. */
   async function retrieveMessage(id: string, slot: number, transform: MemoryTransform | undefined): Promise<MemoryItem | null> {
     const [entry] = await entries.read(key, [slot]);
-    if (!entry || !isFromPerson(entry.message) || !(await seenBy(store, key, session))(entry)) return null;
+    if (!entry || !isFromPerson(entry.message) || !wasThere(entry) || !(await seenBy(store, key, session))(entry)) return null;
     const { text } = entry.message;
     const content = typeof text === 'string' ? text : await bodies.get(key, text.ref);
     if (content === undefined) throw new TransformRefused(`the text of ${id} is no longer in the store`);
@@ -132,6 +137,7 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
       id,
       session,
       ...(toolSlot !== undefined && { slot: toolSlot }),
+      ...(calls && { calls: [...calls] }),
       type,
       content: { ref, bytes, json },
       ts: (metadata.timestamp ?? now()).getTime() / 1000,
@@ -141,6 +147,17 @@ export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, as
       relatedTo: words(metadata.relatedTo),
     };
   }
+}
+
+function isBefore({ slot, calls = [], ts }: Pick<ItemRecord, 'slot' | 'calls' | 'ts'>, moment: NonNullable<OpenMemory['asOf']>): boolean {
+  const isInTime = ts * 1000 <= moment.at;
+  if (slot === undefined || moment.slot === undefined) return isInTime;
+  const last = moment.calls?.at(-1);
+  for (const bound of [...(moment.calls ?? [])].reverse()) {
+    const same = calls.find(({ life }) => life === bound.life);
+    if (same) return same.slot < bound.slot || (bound !== last && isInTime);
+  }
+  return slot < moment.slot || (last !== undefined && isInTime);
 }
 
 /** Characters as JSON (seed 003: `JSON.stringify(content).length`). */
@@ -196,18 +213,25 @@ function toHead({ id, type, ts, source, size, tags, relatedTo }: ItemRecord): Me
   };
 }
 
-/**
- * A sub-agent's memory beside the one that it shares: it finds what is in either. What it stores is for all who share, or for itself,
- * where what it sees of the other is a snapshot.
- */
-export function withOther(memory: AgentMemory, other: AgentMemory, { stores }: { readonly stores: 'there' | 'here' }): AgentMemory {
+/** A sub-agent's memory beside those that it sees: it finds what is in any. What it stores is for all who share `shared`, or for itself. */
+export function withOthers(
+  memory: AgentMemory,
+  { shared, snapshots }: { readonly shared?: AgentMemory; readonly snapshots: readonly AgentMemory[] },
+): AgentMemory {
+  const all = [memory, ...(shared ? [shared] : []), ...snapshots];
   return {
     // A sub-agent does not clear what is shared.
     ...memory,
-    store: (item) => (stores === 'there' ? other : memory).store(item),
-    retrieve: async (id, transform) => (await memory.retrieve(id, transform)) ?? other.retrieve(id, transform),
+    store: (item) => (shared ?? memory).store(item),
+    async retrieve(id, transform) {
+      for (const one of all) {
+        const found = await one.retrieve(id, transform);
+        if (found) return found;
+      }
+      return null;
+    },
     async query(criteria = {}) {
-      const found = (await Promise.all([memory.query(criteria), other.query(criteria)])).flat();
+      const found = (await Promise.all(all.map((one) => one.query(criteria)))).flat();
       const each = [...new Map(found.map((head) => [head.id, head])).values()];
       const newestFirst = each.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
       return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));

@@ -114,6 +114,9 @@ export interface AgentMemory {
   restore(snapshot: MemorySnapshot): Promise<void>;
 }
 
+/** When items were removed: in that call, or else at that time. `slot` and `ts` as those of an item. */
+export interface RemovedAt extends Pick<ItemRecord, 'slot' | 'ts'> {}
+
 /** A transform that this content does not have, in words for the model. */
 export class TransformRefused extends Error {
   override readonly name = 'TransformRefused';
@@ -130,6 +133,8 @@ export const itemRecordSchema = z.object({
    * where none did.
    */
   slot: z.int().optional(),
+  /** Of a sub-agent's, below the call in `slot`: the results of the calls down to the one that stored it, each in its own life. */
+  calls: z.array(z.object({ life: z.string(), slot: z.int() })).optional(),
   type: z.enum(ITEM_TYPES),
   /** Where its body lies; `json`: the body is JSON, else it is the text itself. */
   content: z.object({ ref: z.string(), bytes: z.int(), json: z.boolean() }),

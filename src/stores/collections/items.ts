@@ -6,16 +6,22 @@ import { z } from 'zod';
 import { byTime, itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
-import type { LifeItems } from '../shared-entries.js';
+import type { LifeItems, RemovedItem } from '../shared-entries.js';
 import type { ConversationKey } from '../store.js';
 
 type ItemEntry =
   | { readonly kind: 'item'; readonly id: string; readonly item: ItemRecord }
-  | { readonly kind: 'removed'; readonly id: string }
+  | RemovedItem
   | { readonly kind: 'citation'; readonly id: string; readonly citation: string };
 
 const besideItems = z.union([
-  z.object({ v: z.literal(1), kind: z.literal('removed'), id: z.string() }),
+  z.object({
+    v: z.literal(1),
+    kind: z.literal('removed'),
+    id: z.string(),
+    at: itemRecordSchema.pick({ slot: true, ts: true }).optional(),
+    item: itemRecordSchema.optional(),
+  }),
   z.object({ v: z.literal(1), kind: z.literal('citation'), id: z.string(), citation: z.string() }),
 ]);
 const citationId = (id: string): string => `cited:${id}`;
@@ -41,8 +47,8 @@ export function createItems(open: OpenCollection): LifeItems {
 
     async get(key, id) {
       const { items } = await openItems(key).read(`read item ${id} of ${key.conversation}`, 'skip', [id]);
-      const found = items.find((entry) => entry.kind !== 'citation' && entry.id === id);
-      return found?.kind === 'item' ? found.item : found && null;
+      const found = items.flatMap((entry) => (entry.kind === 'citation' || entry.id !== id ? [] : [entry]))[0];
+      return found?.kind === 'item' ? found.item : found;
     },
 
     async list(key, { session } = {}) {
@@ -50,17 +56,26 @@ export function createItems(open: OpenCollection): LifeItems {
       const there = items.flatMap((entry) => (entry.kind === 'item' ? [entry.item] : []));
       return {
         items: there.filter((item) => session === undefined || item.session === session).sort(byTime),
-        removed: items.flatMap(({ kind, id }) => (kind === 'removed' ? [id] : [])),
+        removed: items.flatMap((entry) => (entry.kind === 'removed' ? [entry] : [])),
         skipped,
       };
     },
 
-    async remove(key, ids) {
-      if (ids.length === 0) return;
-      const removed = [...new Set(ids)].map((id): ItemEntry => ({ kind: 'removed', id }));
+    async remove(key, given, { slot, ts }) {
+      if (given.length === 0) return;
+      const ids = [...new Set(given)];
+      const at = slot === undefined ? { ts } : { slot, ts };
+      const removed = (id: string, known: ItemEntry | undefined): RemovedItem => {
+        if (known?.kind === 'removed') return known;
+        return { kind: 'removed', id, at, ...(known?.kind === 'item' && { item: known.item }) };
+      };
       await openItems(key).change(
         `remove ${ids.length} items of ${key.conversation}`,
-        (known) => (known.filter(({ kind }) => kind === 'removed').length === removed.length ? undefined : removed),
+        (all) => {
+          const known = new Map(all.map((entry) => [entry.id, entry]));
+          const after = ids.map((id) => removed(id, known.get(id)));
+          return after.every((entry) => known.get(entry.id) === entry) ? undefined : after;
+        },
         ids,
       );
     },

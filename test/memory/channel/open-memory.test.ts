@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Entry } from '../../../src/records/message.js';
 import type { AgentMemory, ItemPlace } from '../../../src/records/memory/agent-memory.js';
 import { keepItems, itemId } from '../../../src/memory/channel/items-of-entries.js';
-import { openMemory, withOther } from '../../../src/memory/channel/open-memory.js';
+import { openMemory, withOthers } from '../../../src/memory/channel/open-memory.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation } from '../../stores/builders.js';
@@ -138,7 +138,7 @@ test('a sub-agent that shares its parent’s memory finds both, and stores for b
   const [parent, child] = [placeOf(), placeOf()];
   const theirs = await opened(parent).store({ content: 'of the parent' });
   const own = await opened(child).store({ content: 'of its own tool' });
-  const memory = withOther(opened(child), opened(parent, 'child:turn_0001/c9'), { stores: 'there' });
+  const memory = withOthers(opened(child), { shared: opened(parent, 'child:turn_0001/c9'), snapshots: [] });
   expect([(await memory.retrieve(theirs))?.content, (await memory.retrieve(own))?.content]).toEqual(['of the parent', 'of its own tool']);
   const stored = await memory.store({ content: 'for both' });
   expect((await memory.query()).map(({ id }) => id)).toEqual([stored, own, theirs]);
@@ -151,7 +151,7 @@ test('a sub-agent that shares its parent’s memory finds both, and stores for b
 test('a snapshot has what was there, and keeps what comes to itself', async () => {
   const [parent, child] = [placeOf(), placeOf()];
   const before = await opened(parent).store({ content: 'early' });
-  const memory = withOther(opened(child, 'turn_0001/c7'), opened(parent, 'turn_0001/c1', { at: clock }), { stores: 'here' });
+  const memory = withOthers(opened(child, 'turn_0001/c7'), { snapshots: [opened(parent, 'turn_0001/c1', { at: clock })] });
   const after = await opened(parent, 'turn_0001/c2').store({ content: 'late' });
   const own = await memory.store({ content: 'mine' });
   expect((await memory.query()).map(({ id }) => id)).toEqual([own, before]);
@@ -166,6 +166,32 @@ test('a snapshot is of what was there before a slot, whatever the clocks say, an
   for (const n of [2, 3, 4]) await openedAt(parent, `turn_0001/c${n}`, 4 + n).store({ content: 'late' });
   const seen = opened(parent, 'turn_0001/c9', { at: 0, slot: 5 });
   expect((await seen.query({ limit: 1 })).map(({ id }) => id)).toEqual([early]);
+});
+
+test('in a tree with one memory a snapshot is of what the parent saw, whatever the clocks say: its own items by their calls, others by theirs', async () => {
+  const root = placeOf();
+  const storeIn = async (n: number, slot: number, calls?: readonly { life: string; slot: number }[], late = 0): Promise<string> => {
+    const now = (): Date => new Date(clock + late);
+    return openMemory({ store, place: root, slot, nextId: () => itemId(root, `c${n}`), now, ...(calls && { calls }) }).store({
+      content: n,
+    });
+  };
+  const [own, under] = [(slot: number) => [{ life: 'parent', slot }], (slot: number) => [...own(slot), { life: 'nephew', slot: 2 }]];
+  const beside = [{ life: 'sister', slot: 3 }];
+  const HOUR = 3_600_000;
+  const there = [
+    await storeIn(1, 4, undefined, HOUR),
+    await storeIn(2, 6, own(3), HOUR),
+    await storeIn(3, 6, under(4), HOUR),
+    // Side by side: their clocks alone tell.
+    await storeIn(4, 7, beside),
+  ];
+  await storeIn(5, 6, own(5), -HOUR);
+  await storeIn(6, 6, under(7), -HOUR);
+  await storeIn(7, 7, beside, HOUR);
+  const asOf = { at: clock, slot: 6, calls: own(5) };
+  const seen = openMemory({ store, place: root, nextId: () => 'mem_none', now: () => new Date(clock), asOf });
+  expect((await seen.query()).map(({ id }) => id).sort()).toEqual([...there].sort());
 });
 
 test('items are made again from the entries that speak of them, the same as they were', async () => {

@@ -1731,6 +1731,10 @@ export interface components {
             version: string;
         };
         MemoryItem: {
+            calls?: {
+                life: string;
+                slot: number;
+            }[];
             content: {
                 bytes: number;
                 json: boolean;
@@ -3645,6 +3649,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        calls?: {
+                            life: string;
+                            slot: number;
+                        }[];
                         content: {
                             bytes: number;
                             json: boolean;
