@@ -38,7 +38,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
         const checked = await schema.safeParseAsync(input);
         return checked.success ? undefined : invalidInput(name, schema, checked.error, input);
       } catch {
-        // What the author's own check throws, the run says.
+        // What a check of the author's throws, the run says.
         return undefined;
       }
     },

@@ -134,9 +134,9 @@ export interface Tool {
    * answered "outcome unknown".
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
-  /** Why these arguments do not fit: no person is asked about a call that cannot run. Never throws. */
+  /** Why these arguments do not fit: a call that cannot run needs no approval. Never throws. */
   readonly schemaViolation?: (input: JsonValue) => Promise<string | undefined>;
-  /** Arguments that do not fit are refused although nobody is asked: it runs elsewhere, or the model has not seen the schema as it is. */
+  /** Arguments that do not fit are refused although the call needs no approval: it runs elsewhere, or the model has not seen the schema as it is. */
   readonly mustFit?: boolean;
   /** Looked at when a call is planned, and once more when it runs. Never throws. */
   readonly examine?: (input: JsonValue, context: ExamineContext) => Promise<Examined>;

@@ -217,8 +217,8 @@ function draw(output: Output, lines: readonly StyledLine[]): void {
 }
 
 async function decide(chat: ChatControls, verb: 'approve' | 'deny', argument: string): Promise<void> {
-  const said = await requirePeople(chat, `/${verb}`).decide(verb, argument);
-  if (said !== '') chat.session.output.note(said);
+  const words = await requirePeople(chat, `/${verb}`).decide(verb, argument);
+  if (words !== '') chat.session.output.note(words);
 }
 
 function requirePeople({ people, session }: ChatControls, name: string): NonNullable<ChatControls['people']> {

@@ -76,7 +76,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
 
 /**
  * In a tree with shared memory, all conversations use the memory of the root. What the parent sees only as it was (a snapshot, and with one
- * for this sub-agent its own items), this sub-agent sees so too.
+ * for this sub-agent the items of its life), this sub-agent sees so too.
  */
 export function sharedWith(
   { session, now, parent, conversation, identity }: Pick<ConversationState, 'session' | 'now' | 'parent' | 'conversation' | 'identity'>,

@@ -133,7 +133,7 @@ export const itemRecordSchema = z.object({
    * where none did.
    */
   slot: z.int().optional(),
-  /** Of a sub-agent's, below the call in `slot`: the results of the calls down to the one that stored it, each in its own life. */
+  /** Of a sub-agent's, below the call in `slot`: the results of the calls down to the one that stored it, each in the life of its conversation. */
   calls: z.array(z.object({ life: z.string(), slot: z.int() })).optional(),
   type: z.enum(ITEM_TYPES),
   /** Where its body lies; `json`: the body is JSON, else it is the text itself. */

@@ -46,7 +46,7 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
       quick: false,
       timeoutMs: totalTimeout(link.server),
     },
-    // No provider takes branches at the top, so the model has not seen them as they are. Others the server judges, by its own lights.
+    // No provider takes branches at the top, so the model has not seen them as they are. Others the server judges.
     mustFit: hasBranches(accepted.inputSchema),
     schemaViolation: async (input) => {
       const verdict = await schemaCheck.judge({ schema: accepted.inputSchema, data: fromWire(argumentsIn(input)) });
