@@ -109,12 +109,15 @@ function createReader(language: Language, count: (text: string) => number): { re
       const usage = { inputTokens, cachedTokens: 0, outputTokens: 50 };
       const says = (text: string) => Promise.resolve({ blocks: [{ kind: 'text' as const, text }], stop: 'end' as const, usage });
       if (request.tools.length === 0) return says(JSON.stringify(consolidated(request, language)));
-      sizes.push(inputTokens);
       const { messages } = request;
       const at = messages.findLastIndex((message) => message.role === 'user' && message.from === undefined);
       const asked = textIn(messages.slice(at, at + 1));
       const subject = language.subjects.find((one) => asked.endsWith(language.asks.replace('{s}', one)));
-      if (subject === undefined) return says(language.lines.slice(0, 2).join(' '));
+      if (subject === undefined) {
+        // What a search brings stands in one request alone: no cut makes the next one smaller.
+        sizes.push(inputTokens);
+        return says(language.lines.slice(0, 2).join(' '));
+      }
       const hasCalled = messages.slice(at + 1).some(({ role }) => role === 'tool');
       const name = statementsIn(`${request.system}\n${textIn(messages)}`, language).get(subject);
       if (name !== undefined) return says(`${name} ${hasCalled ? BY_CALL : ''}`);
