@@ -104,8 +104,8 @@ function nextRound(messages: readonly ConversationMessage[]): number {
 }
 
 /**
- * Of the ids that the prompt names, the one beside whose name most of the question's words stand. Where not all of them do, a search for
- * what was asked if the agent has it, and the oldest id otherwise.
+ * Of the ids that the prompt names, the one beside whose name most of the question's words stand. Where not all of them do and it is not
+ * the only one, a search for what was asked if the agent has it, and the oldest id otherwise.
  */
 function doorTo(asked: string, prompt: string, tools: ModelRequest['tools']): AssistantBlock | undefined {
   const offered = new Set(tools.map(({ name }) => name));
@@ -117,7 +117,7 @@ function doorTo(asked: string, prompt: string, tools: ModelRequest['tools']): As
     return id !== undefined && offered.has(tool) ? [{ id, tool, hits: words.filter((word) => line.includes(word)).length }] : [];
   });
   const best = lines.reduce<(typeof lines)[number] | undefined>((most, one) => (one.hits > (most?.hits ?? -1) ? one : most), undefined);
-  if (offered.has(SEARCH) && best?.hits !== words.length) return search(asked);
+  if (offered.has(SEARCH) && best?.hits !== words.length && new Set(lines.map(({ id }) => id)).size !== 1) return search(asked);
   if (!best) return undefined;
   return call(best.tool, { id: best.id, ...(best.tool === 'retrieve_from_memory' && { transform: 'filtered', match: subject }) });
 }
