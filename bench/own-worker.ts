@@ -1,7 +1,7 @@
 /** A worker beside the product's own, with agents, tools and a model of a row's choice. */
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import { assemble } from '../src/assemble.js';
@@ -20,20 +20,28 @@ export interface OwnWorkerNeeds {
   /** Content of each agent's agent.json. */
   readonly agents: Readonly<Record<string, object>>;
   readonly tools: readonly Tool[];
+  /** Of the workspace, by path. */
+  readonly files?: Readonly<Record<string, string>>;
   readonly model: Model;
 }
 
 /** On files, in a folder of its own that goes when `work` has ended. */
 export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: PerduraClient) => Promise<T>): Promise<T> {
-  const { temporal, options, taskQueue, agents, tools, model } = needs;
+  const { temporal, options, taskQueue, agents, tools, model, files = {} } = needs;
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'perdura-bench-own-')));
   const store = createFileStore({ dir: join(dir, 'memory') });
   for (const [name, config] of Object.entries(agents)) {
     await mkdir(join(dir, 'agents', name), { recursive: true });
     await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
   }
+  const workspace = join(dir, 'workspace');
+  await mkdir(workspace);
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(workspace, name)), { recursive: true });
+    await writeFile(join(workspace, name), text);
+  }
   const { activities, close } = assemble({
-    ...{ connection: temporal.connection, namespace: 'default', taskQueue, store, workspace: dir },
+    ...{ connection: temporal.connection, namespace: 'default', taskQueue, store, workspace },
     agentsDir: join(dir, 'agents'),
     models: createModels({ custom: { anthropic: model } }),
     tools: [...builtinTools, ...tools],

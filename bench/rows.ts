@@ -10,11 +10,13 @@ import { history } from './rows/history.js';
 import { hostile } from './rows/hostile.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
+import { lives } from './rows/lives.js';
 import { memoryChannel } from './rows/memory-channel.js';
-import { memory } from './rows/memory.js';
+import { memory, work } from './rows/memory.js';
 import { promptCost } from './rows/prompt-cost.js';
 import { queue } from './rows/queue.js';
 import { recall } from './rows/recall.js';
+import { scripts } from './rows/scripts.js';
 import { searchStores } from './rows/search-stores.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
@@ -33,6 +35,9 @@ export const ROWS: readonly Row[] = [
   manyTools,
   memoryChannel,
   memory,
+  work,
+  lives,
+  scripts,
   promptCost,
   heal,
   fold,

@@ -22,6 +22,12 @@ export interface Scenario {
   readonly lines: readonly Line[];
   /** What the tool `survey` finds in its nth round. */
   readonly findings?: (round: number) => string;
+  /** Of its workspace, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Turns have left its prompt by the end. */
+  readonly isTrimmed?: true;
+  /** Of its requests with a provider's cache, as a share of what they would cost without. */
+  readonly maxCost?: number;
 }
 
 /** Tokens of context: of a small model, of one of middle size, of a large one. */
@@ -123,7 +129,7 @@ function findingOf(round: number): Statement | undefined {
   return { subject: SUBJECTS[round / PLANTED_EVERY] ?? '', value: valueOf(round) };
 }
 
-function goalLine(number: number, random: () => number): Line {
+export function goalLine(number: number, random: () => number): Line {
   return stating({ subject: GOAL, value: `Goal-${number}` }, random);
 }
 
@@ -132,7 +138,7 @@ function stating(statement: Statement, random: () => number): Line {
   return { kind: 'say', text: words.join(' '), states: [statement] };
 }
 
-function asking(subject: string): Line {
+export function asking(subject: string): Line {
   return { kind: 'ask', text: question(subject), subject };
 }
 
@@ -140,27 +146,27 @@ function filler(random: () => number): Line {
   return { kind: 'say', text: prose(random, 40 + Math.floor(random() * 160)), states: [] };
 }
 
-function grown(text: string, characters: number, random: () => number): string {
+export function grown(text: string, characters: number, random: () => number): string {
   let grown = text;
   while (grown.length < characters) grown += `${prose(random, 60)}\n`;
   return grown;
 }
 
-function prose(random: () => number, words: number): string {
+export function prose(random: () => number, words: number): string {
   const sentence = Array.from({ length: words }, () => pick(random, WORDS)).join(' ');
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`;
 }
 
-function valueOf(n: number): string {
+export function valueOf(n: number): string {
   return `${NAMES[n % NAMES.length] ?? ''}-${n}`;
 }
 
-function pick<T>(random: () => number, from: readonly T[]): T {
+export function pick<T>(random: () => number, from: readonly T[]): T {
   return from[Math.floor(random() * from.length)] as T;
 }
 
 /** Mulberry32: small, and the same everywhere. */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -170,11 +176,11 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-const WORDS =
+export const WORDS =
   'harbour tide crane ledger cargo pilot berth signal rope anchor deck lantern chart compass gale hull keel mast port quay rudder sail'.split(
     ' ',
   );
 const NAMES = ['Heron', 'Gannet', 'Petrel', 'Curlew', 'Avocet', 'Dunlin', 'Fulmar'];
-const SUBJECTS = ['staging', 'primary', 'reserve', 'archive', 'public'].flatMap((first) =>
+export const SUBJECTS = ['staging', 'primary', 'reserve', 'archive', 'public'].flatMap((first) =>
   ['database', 'server', 'region', 'language', 'manager', 'deadline'].map((second) => `${first} ${second}`),
 );

@@ -9,6 +9,8 @@ export interface Statement {
 const STATEMENT = /\bthe ([a-z]+ [a-z]+) is (?:now )?([A-Z][a-z]+-\d+)/g;
 const QUESTION = /what is the ([a-z]+ [a-z]+)\?/;
 
+const PATH_QUESTION = /was (\S+) edited, or only read\?/;
+
 export const GOAL = 'current goal';
 
 export function sentence({ subject, value }: Statement): string {
@@ -24,6 +26,15 @@ export function statementsIn(text: string): Statement[] {
 
 export function question(subject: string): string {
   return `Remind me: what is the ${subject}?`;
+}
+
+/** Whether work has changed a file. */
+export function changed(path: string): string {
+  return `Remind me: was ${path} edited, or only read?`;
+}
+
+export function pathAskedIn(text: string): string | undefined {
+  return PATH_QUESTION.exec(text)?.[1];
 }
 
 export function subjectAskedIn(text: string): string | undefined {

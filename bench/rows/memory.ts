@@ -1,149 +1,28 @@
-/**
- * What a model has in its request when it is asked, over long conversations: planted facts, decisions that change, goals. The model is
- * one by rules that can answer from nothing but its request, so its answers are the measure of what the product shows it.
- */
-import { z } from 'zod';
-import type { PerduraClient } from '../../src/client.js';
-import { defineTool } from '../../src/tools/define-tool.js';
-import { createReader, type Seen } from '../memory/reader.js';
-import { scenarios, type Scenario } from '../memory/script.js';
-import { GOAL } from '../memory/statements.js';
-import { withOwnWorker } from '../own-worker.js';
+/** What a model has in its request when it is asked, over long conversations: planted facts, decisions that change, goals. */
+import { playScenario } from '../memory/play.js';
+import { scenarios } from '../memory/script.js';
+import { workingSessions } from '../memory/working.js';
 import type { Measured, Row } from '../row.js';
-
-const MIN_REACHABLE = 0.95;
-const MAX_SUMMARIES = 6;
-
-interface Tally {
-  turns: number;
-  asked: number;
-  verbatim: number;
-  reached: number;
-  wrong: string[];
-  /** Requests in which a goal, and a decision, were to be found, and in which they were. */
-  pinned: { requests: number; goal: number; decision: number; question: number };
-  /** Statements shown as remembered that were no longer true. */
-  stale: number;
-  summaries: number;
-  largest: number;
-}
 
 export const memory: Row = {
   name: 'memory',
   async measure({ temporal, product: productOf }, { memoryScale }) {
     const { options } = await productOf('file');
     const rows: Measured[] = [];
-    for (const [n, scenario] of scenarios(memoryScale).entries()) {
-      const { tally, compactions } = await play(scenario, `bench-${n}`, (reader, run) => {
-        const { findings } = scenario;
-        const survey = defineTool({
-          name: 'survey',
-          description: 'Surveys a round.',
-          input: z.object({ round: z.number().int() }),
-          policy: { repeatable: true, quick: true, timeoutMs: 10_000 },
-          run: ({ round }) => findings?.(round) ?? '',
-        });
-        const agents = { default: scenario.agent };
-        return withOwnWorker({ temporal, options, taskQueue: `memory-${n}`, agents, tools: [survey], model: reader }, run);
-      });
-      rows.push(...rowsOf(scenario, tally, compactions));
-    }
+    for (const [n, scenario] of scenarios(memoryScale).entries())
+      rows.push(...(await playScenario({ temporal, options }, scenario, `memory-${n}`)));
     return rows;
   },
 };
 
-type With = <T>(reader: ReturnType<typeof createReader>, run: (client: PerduraClient) => Promise<T>) => Promise<T>;
-
-async function play(
-  { lines }: Scenario,
-  scope: string,
-  withWorker: With,
-): Promise<{ readonly tally: Tally; readonly compactions: readonly Freed[] }> {
-  const tally: Tally = {
-    ...{ turns: 0, asked: 0, verbatim: 0, reached: 0, wrong: [], stale: 0, summaries: 0, largest: 0 },
-    pinned: { requests: 0, goal: 0, decision: 0, question: 0 },
-  };
-  const truth = new Map<string, string>();
-  let asking = { text: '', decision: '' };
-  const look = (seen: Seen): void => {
-    tally.largest = Math.max(tally.largest, seen.tokens);
-    if (seen.kind === 'summary') {
-      tally.summaries += 1;
-      return;
-    }
-    const { pinned } = tally;
-    pinned.requests += 1;
-    if (seen.stated.get(GOAL) === truth.get(GOAL)) pinned.goal += 1;
-    if (seen.stated.get(asking.decision) === truth.get(asking.decision)) pinned.decision += 1;
-    if (seen.question.endsWith(asking.text)) pinned.question += 1;
-    tally.stale += seen.remembered.filter(
-      ({ subject, value }) => seen.stated.get(subject) === value && (truth.get(subject) ?? value) !== value,
-    ).length;
-  };
-  let calls = 0;
-  const reader = createReader((seen) => ((calls += 1), look(seen)));
-  return withWorker(reader, async (client) => {
-    const { id } = await client.start(undefined, { scope });
-    for (const line of lines) {
-      if (line.kind === 'reset') {
-        await client.reset(id);
-        continue;
-      }
-      if (line.kind === 'say') {
-        for (const { subject, value } of line.states) truth.set(subject, value);
-        asking = { text: line.text, decision: line.states.at(-1)?.subject ?? asking.decision };
-      } else asking = { ...asking, text: line.text };
-      const before = calls;
-      const { text } = await client.send(id, line.text);
-      if (line.kind === 'say') for (const { subject, value } of line.finds ?? []) truth.set(subject, value);
-      tally.turns += 1;
-      if (line.kind === 'say') continue;
-      tally.asked += 1;
-      if (text !== `It is ${truth.get(line.subject)}.`) tally.wrong.push(`${line.subject}: ${text}`);
-      else if (calls - before === 1) tally.verbatim += 1;
-      else tally.reached += 1;
-    }
-    return { tally, compactions: await freedBy(client, id) };
-  });
-}
-
-interface Freed {
-  readonly before: number;
-  readonly after: number;
-}
-
-async function freedBy(client: PerduraClient, id: string): Promise<Freed[]> {
-  const { episodes } = await client.memory(id);
-  return episodes.flatMap(({ made }) => (made ? [{ before: made.tokensBefore, after: made.tokensAfter }] : []));
-}
-
-function rowsOf({ name, isTalk }: Scenario, tally: Tally, compactions: readonly Freed[]): Measured[] {
-  const { turns, asked, verbatim, reached, wrong, pinned, stale, summaries, largest } = tally;
-  const found = (verbatim + reached) / Math.max(1, asked);
-  const perHundred = (100 * summaries) / turns;
-  const least = Math.min(1, ...compactions.map(({ before, after }) => 1 - after / before));
-  const share = (part: number): number => (100 * part) / Math.max(1, pinned.requests);
-  const row = (what: string, product: number, toHold: string, holds: boolean, unit = '%', notes?: string[]): Measured => ({
-    row: `memory, ${name}: ${what}`,
-    ...{ product, unit, toHold, holds },
-    ...(notes && notes.length > 0 && { notes }),
-  });
-  return [
-    row('what is asked is in the request, or a call away', 100 * found, '≥ 95 %', found >= MIN_REACHABLE, '%', [
-      `${asked} asked: ${verbatim} in the request, ${reached} by a call, ${wrong.length} not${wrong.length > 0 ? `: ${wrong.slice(0, 5).join('; ')}` : ''}`,
-      `${turns} turns, largest request ${largest} tokens, ${summaries} calls of summarizers`,
-      `${compactions.length} compactions freed ${
-        compactions
-          .map(({ before, after }) => before - after)
-          .slice(0, 12)
-          .join(', ') || 'nothing'
-      } tokens`,
-    ]),
-    row('the goal', share(pinned.goal), '100 %', pinned.goal === pinned.requests),
-    row('the newest decision', share(pinned.decision), '100 %', pinned.decision === pinned.requests),
-    row('the question', share(pinned.question), '100 %', pinned.question === pinned.requests),
-    row('what is no longer true, shown as remembered', stale, '0', stale === 0, ''),
-    row('summarizer calls in 100 turns', perHundred, isTalk ? `≤ ${MAX_SUMMARIES}` : '', !isTalk || perHundred <= MAX_SUMMARIES, ''),
-    row('least that a compaction freed', 100 * least, '≥ 25 %', least >= 0.25),
-  ];
-}
+/** The same of sessions with tools. */
+export const work: Row = {
+  name: 'work',
+  async measure({ temporal, product: productOf }) {
+    const { options } = await productOf('file');
+    const rows: Measured[] = [];
+    for (const [n, scenario] of workingSessions().entries())
+      rows.push(...(await playScenario({ temporal, options }, scenario, `work-${n}`)));
+    return rows;
+  },
+};
