@@ -43,7 +43,7 @@ export const memoryChannel: Row = {
     const agent = (enabled: boolean): object => ({
       tools: ['search_web', 'fetch_page'],
       memory: { enabled, memoryWindow: 10_000 },
-      context: { maxTokens: 2_000_000, thresholds: { soft: 1_700_000, hard: 1_800_000, truncation: 1_900_000 } },
+      context: { maxTokens: 2_000_000, advanced: { softThreshold: 1_700_000, hardThreshold: 1_800_000, truncationThreshold: 1_900_000 } },
     });
     const needs = {
       ...{ temporal, options, taskQueue: 'memory-channel', agents: { with: agent(true), without: agent(false) }, tools: [search, page] },

@@ -21,7 +21,7 @@ const CUT = 0.9;
 const AGENT = {
   tools: ['search_memory', 'open_memory'],
   memory: { memoryWindow: 5, keepCount: 1 },
-  context: { thresholds: { soft: 5_000, hard: 8_000, truncation: 10_000 } },
+  context: { advanced: { softThreshold: 5_000, hardThreshold: 8_000, truncationThreshold: 10_000 } },
 };
 
 interface Outcome {

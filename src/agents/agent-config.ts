@@ -53,15 +53,15 @@ const agentContext = z
     compactionRatio: z.number().min(0.1).max(1).optional(),
     /** Tokens that stay free for errors of estimates. Default: the model's. */
     safetyMargin: z.int().min(0).max(100_000).optional(),
-    /** Tokens (seed 004), in place of those that follow from `compactAt`; scaled down for models that take less. */
-    thresholds: z
+    /** Tokens, as seed 004 has them (reached at exactly the number), in place of what follows from `compactAt`; less for models that take less. */
+    advanced: z
       .strictObject({
-        /** From here the model is advised to compact, if it has `compact_context`. Default: 5/8 of `hard`. */
-        soft: z.int().min(100).max(10_000_000).optional(),
+        /** From here the model is advised to compact, if it has `compact_context`. Default: 5/8 of `hardThreshold`. */
+        softThreshold: z.int().min(100).max(10_000_000).optional(),
         /** From here older turns are compacted before the next call. Default: `compactAt`. */
-        hard: z.int().min(100).max(10_000_000).optional(),
-        /** From here the oldest messages leave the prompt, until `hard` is reached. Default: 5/4 of `hard`. */
-        truncation: z.int().min(100).max(10_000_000).optional(),
+        hardThreshold: z.int().min(100).max(10_000_000).optional(),
+        /** From here the oldest messages leave the prompt, until `hardThreshold` is reached. Default: 5/4 of `hardThreshold`. */
+        truncationThreshold: z.int().min(100).max(10_000_000).optional(),
       })
       .prefault({}),
     /** How many of the newest turns a compaction does not summarize, if there is room (seed 000, `raw_tail_turns`). */
@@ -70,7 +70,7 @@ const agentContext = z
     maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
     /** How many facts of the scope the prompt shows. */
     maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
-    /** False: older turns are compacted only on request. Beyond `thresholds.truncation` the oldest messages leave the prompt all the same. */
+    /** False: older turns are compacted only on request. Beyond `advanced.truncationThreshold` the oldest messages leave the prompt all the same. */
     autoCompactEnabled: z.boolean().default(true),
     /** Name of a custom compactor (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
     compactor: z.string().min(1).max(100).optional(),
@@ -84,15 +84,15 @@ const agentContext = z
       .optional(),
   })
   .refine(
-    ({ compactAt, thresholds }) => {
+    ({ compactAt, advanced }) => {
       // A share is of a window that is not known here: it is put in order with what is set beside it once it is.
       const { softThreshold, hardThreshold, truncationThreshold } = thresholdsAt(
         compactAt !== undefined && compactAt > 1 ? compactAt : undefined,
-        thresholds,
+        advanced,
       );
       return (compactAt !== undefined && compactAt <= 1) || (softThreshold < hardThreshold && hardThreshold < truncationThreshold);
     },
-    { path: ['thresholds'], message: 'must be in order: soft < hard < truncation' },
+    { path: ['advanced'], message: 'must be in order: softThreshold < hardThreshold < truncationThreshold' },
   );
 
 /** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
@@ -107,7 +107,7 @@ const agentMemory = z
     /** How many of the newest messages are not consolidated. */
     keepCount: z.int().min(0).max(9_999).default(10),
     /**
-     * When consolidated messages leave the prompt: `at-window` at once; `when-needed` once the prompt has passed `context.thresholds.soft`.
+     * When consolidated messages leave the prompt: `at-window` at once; `when-needed` once the prompt has passed `context.advanced.softThreshold`.
      */
     trim: z.enum(['when-needed', 'at-window']).default('when-needed'),
     /** `provider/model` that consolidates. Default: that of the conversation. */

@@ -26,12 +26,12 @@ const [SOFT_SHARE, TRUNCATION_SHARE] = [5 / 8, 5 / 4];
 /** People set the hard threshold alone: the others follow from it, where they are not set. */
 export function thresholdsAt(
   compactAt: number = DEFAULT_THRESHOLDS.hardThreshold,
-  { soft, hard = compactAt, truncation }: { readonly [name in 'soft' | 'hard' | 'truncation']?: number | undefined } = {},
+  { softThreshold, hardThreshold = compactAt, truncationThreshold }: { readonly [name in keyof TokenThresholds]?: number | undefined } = {},
 ): TokenThresholds {
   return {
-    softThreshold: soft ?? Math.floor(hard * SOFT_SHARE),
-    hardThreshold: hard,
-    truncationThreshold: truncation ?? Math.ceil(hard * TRUNCATION_SHARE),
+    softThreshold: softThreshold ?? Math.floor(hardThreshold * SOFT_SHARE),
+    hardThreshold,
+    truncationThreshold: truncationThreshold ?? Math.ceil(hardThreshold * TRUNCATION_SHARE),
   };
 }
 

@@ -38,7 +38,7 @@ const CONTEXT = {
   maxEpisodic: 3,
   maxSemantic: 20,
   autoCompactEnabled: true,
-  thresholds: {},
+  advanced: {},
 };
 
 /** Seed 001, Configuration; and `keepCount` and `trim`, of which it names no default. */

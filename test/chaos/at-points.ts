@@ -26,7 +26,7 @@ export type At = readonly [method: 'write' | 'commit' | 'read', of: string | num
 export const AGENT = {
   tools: ['jot', 'compact_context'],
   memory: { enabled: false },
-  context: { thresholds: { soft: 30_000, hard: 80_000, truncation: 100_000 } },
+  context: { advanced: { softThreshold: 30_000, hardThreshold: 80_000, truncationThreshold: 100_000 } },
 };
 export const PRELOAD = join(__dirname, '..', 'support', 'frozen-steps.cjs');
 

@@ -179,7 +179,10 @@ test('turn 30 of small talk, on the next day', async () => {
   expectGolden('small-talk-30', last());
 });
 
-const WORKING = { memory: { memoryWindow: 12, keepCount: 4 }, context: { thresholds: { soft: 3_000, hard: 30_000, truncation: 40_000 } } };
+const WORKING = {
+  memory: { memoryWindow: 12, keepCount: 4 },
+  context: { advanced: { softThreshold: 3_000, hardThreshold: 30_000, truncationThreshold: 40_000 } },
+};
 
 test('after trims', async () => {
   const { chat, perdura, last } = await open(WORKING, { 'notes.txt': 'tabs stay' });
@@ -194,7 +197,7 @@ test('after trims', async () => {
 
 test('after compactions in mid-turn', async () => {
   const { chat, last } = await open({
-    context: { thresholds: { soft: 2_000, hard: 3_000, truncation: 20_000 } },
+    context: { advanced: { softThreshold: 2_000, hardThreshold: 3_000, truncationThreshold: 20_000 } },
     limits: { maxToolRounds: 200 },
   });
   await chat.send('Hi there!');
@@ -214,7 +217,9 @@ test('after /new', async () => {
 });
 
 test('with a long paste that a compaction has cited', async () => {
-  const { chat, last } = await open({ context: { thresholds: { soft: 10_000, hard: 20_000, truncation: 30_000 } } });
+  const { chat, last } = await open({
+    context: { advanced: { softThreshold: 10_000, hardThreshold: 20_000, truncationThreshold: 30_000 } },
+  });
   await chat.send('Hi there!');
   await chat.send(`Here is the log:\n${'a line of the log\n'.repeat(4_000)}That was it.`);
   for (let n = 1; n <= 6; n++) await chat.send(`What does line ${n} say?`);

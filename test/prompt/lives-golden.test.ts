@@ -16,7 +16,7 @@ beforeAll(async () => {
     agent: {
       tools: ['read_file'],
       memory: { memoryWindow: 8, keepCount: 2 },
-      context: { thresholds: { soft: 600, hard: 30_000, truncation: 40_000 } },
+      context: { advanced: { softThreshold: 600, hardThreshold: 30_000, truncationThreshold: 40_000 } },
     },
     files: { 'notes.txt': 'Tabs stay.' },
     answer: (request) => {

@@ -29,8 +29,15 @@ test('the seed’s thresholds, and its result', () => {
 test('one number sets them all, and each can be set by itself', () => {
   expect(thresholdsAt()).toEqual(DEFAULT_THRESHOLDS);
   expect(thresholdsAt(160_000)).toEqual({ softThreshold: 100_000, hardThreshold: 160_000, truncationThreshold: 200_000 });
-  expect(thresholdsAt(160_000, { soft: 7, truncation: 170_000 })).toMatchObject({ softThreshold: 7, truncationThreshold: 170_000 });
-  expect(thresholdsAt(160_000, { hard: 8_000 })).toEqual({ softThreshold: 5_000, hardThreshold: 8_000, truncationThreshold: 10_000 });
+  expect(thresholdsAt(160_000, { softThreshold: 7, truncationThreshold: 170_000 })).toMatchObject({
+    softThreshold: 7,
+    truncationThreshold: 170_000,
+  });
+  expect(thresholdsAt(160_000, { hardThreshold: 8_000 })).toEqual({
+    softThreshold: 5_000,
+    hardThreshold: 8_000,
+    truncationThreshold: 10_000,
+  });
 });
 
 test.each([

@@ -173,8 +173,8 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
   beforeAll(async () => {
     for (const enabled of [true, false]) {
       // Nothing else is to make room.
-      const thresholds = { soft: 1_700_000, hard: 1_800_000, truncation: 1_900_000 };
-      const id = await started({ memory: { enabled }, context: { maxTokens: 2_000_000, thresholds } });
+      const advanced = { softThreshold: 1_700_000, hardThreshold: 1_800_000, truncationThreshold: 1_900_000 };
+      const id = await started({ memory: { enabled }, context: { maxTokens: 2_000_000, advanced } });
       if (enabled) withMemory = id;
       stage.play(id, ...Array.from({ length: 20 }, (_, i) => callTools(...iteration(i + 1))), text('Read all.'), text('Yes.'));
       expect(await world.client.send(id, say(id, 'read everything'))).toMatchObject({ text: 'Read all.', toolCalls: 80 });

@@ -194,7 +194,10 @@ test('a threshold that agent.json lowers between two turns defers the call once,
     stage.play(id, text(`${n}: ${LONG}`));
     await world.client.send(id, say(id, `turn ${n}`));
   }
-  await world.writeAgent(id, { ...roomy, context: { ...roomy.context, thresholds: { soft: 500, hard: 1_000, truncation: 50_000 } } });
+  await world.writeAgent(id, {
+    ...roomy,
+    context: { ...roomy.context, advanced: { softThreshold: 500, hardThreshold: 1_000, truncationThreshold: 50_000 } },
+  });
   expect(await world.client.send(id, say(id, 'go on'))).toMatchObject({ text: 'Understood.', stopReason: 'end' });
   const [, , , , , ...then] = (await stepsOf(world, id)).filter(({ name }) => name === 'model-step' || name === 'compact');
   expect(then.map(({ name }) => name)).toEqual(['model-step', 'compact', 'model-step']);

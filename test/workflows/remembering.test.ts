@@ -204,7 +204,7 @@ test('what a session was for, and what it left open, stands in its entry in HIST
 });
 
 test('past the soft threshold what long-term memory has leaves the prompt, and not before; never to make it larger', async () => {
-  await world.writeAgent('soft', { context: { thresholds: { soft: 4_000 } }, memory: { memoryWindow: 6, keepCount: 2 } });
+  await world.writeAgent('soft', { context: { advanced: { softThreshold: 4_000 } }, memory: { memoryWindow: 6, keepCount: 2 } });
   const { id } = await started('soft');
   consolidator = () => answerJson(`[2026-11-21 10:00] ${'They talked about this and that. '.repeat(40)}`, '');
   const ask = async (words: string): Promise<number> => {

@@ -285,8 +285,8 @@ test('five tools that hang together have five seconds together, whatever they al
 });
 
 test('a tool that answers with a mebibyte while it rides: history has a reference, the store all of it, and the model reads what a result may have', async () => {
-  const thresholds = { soft: 1_000_000, hard: 1_500_000, truncation: 1_800_000 };
-  await world.writeAgent('roomy', { memory: { enabled: false }, context: { maxTokens: 2_000_000, thresholds } });
+  const advanced = { softThreshold: 1_000_000, hardThreshold: 1_500_000, truncationThreshold: 1_800_000 };
+  await world.writeAgent('roomy', { memory: { enabled: false }, context: { maxTokens: 2_000_000, advanced } });
   const big = await started({ agent: 'roomy' });
   stage.play(big, callTools({ name: 'flood', input: { words: '' } }, { name: 'much' }, heard('a')), text('That was a lot.'));
   expect(await world.client.send(big, say(big, 'go'))).toMatchObject({ text: 'That was a lot.' });

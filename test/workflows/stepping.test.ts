@@ -27,7 +27,9 @@ beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [...builtinTools, look], worker: false });
   await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
   await world.writeAgent('careful', { defaultExecutionMode: 'stepping' });
-  await world.writeAgent('disorderly', { context: { thresholds: { soft: 50_000, hard: 40_000, truncation: 100_000 } } });
+  await world.writeAgent('disorderly', {
+    context: { advanced: { softThreshold: 50_000, hardThreshold: 40_000, truncationThreshold: 100_000 } },
+  });
   stopWorker = await world.startWorker();
 });
 afterAll(async () => {
@@ -303,7 +305,7 @@ test('thresholds that are out of order fail the turn with the rule', async () =>
   await stepOn(id);
   const { stopReason, error } = await world.client.turn(id, 'turn_0001');
   expect([stopReason, error?.type]).toEqual(['failed', 'bad-config']);
-  expect(error?.message).toContain('soft < hard < truncation');
+  expect(error?.message).toContain('softThreshold < hardThreshold < truncationThreshold');
 });
 
 test('a sub-agent and one of its own are stepped through their parent, over other workers and hand-overs, and over lets them go on', async () => {

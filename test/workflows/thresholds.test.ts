@@ -18,7 +18,7 @@ let world: World;
 
 beforeAll(async () => {
   world = await startWorld({
-    agent: { ...FEW_TOOLS, context: { thresholds: { soft: 2_500, hard: 60_000, truncation: 90_000 } } },
+    agent: { ...FEW_TOOLS, context: { advanced: { softThreshold: 2_500, hardThreshold: 60_000, truncationThreshold: 90_000 } } },
     tools: builtinTools,
     answer: (request) => {
       if (!JSON.stringify(request.system ?? '').includes('You condense a part of a conversation')) return stage.answer(request);
@@ -29,7 +29,7 @@ beforeAll(async () => {
   });
   await world.writeAgent('uncompacted', {
     ...FEW_TOOLS,
-    context: { thresholds: { soft: 2_000, hard: 3_000, truncation: 4_500 }, autoCompactEnabled: false },
+    context: { advanced: { softThreshold: 2_000, hardThreshold: 3_000, truncationThreshold: 4_500 }, autoCompactEnabled: false },
   });
 });
 afterAll(() => world.close());

@@ -95,9 +95,9 @@ export function memoryAnswerTokens({ context }: AgentConfig, known: ModelLimits,
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
 export function scaleThresholds(config: AgentConfig, budget: number, offered: readonly { readonly name: string }[]): Thresholds {
-  const { compactAt, thresholds, autoCompactEnabled } = config.context;
+  const { compactAt, advanced, autoCompactEnabled } = config.context;
   const isShare = compactAt !== undefined && compactAt <= 1;
-  const { softThreshold, hardThreshold, truncationThreshold } = thresholdsAt(isShare ? compactAt * budget : compactAt, thresholds);
+  const { softThreshold, hardThreshold, truncationThreshold } = thresholdsAt(isShare ? compactAt * budget : compactAt, advanced);
   const scale = Math.min(1, budget / truncationThreshold);
   const hard = Math.floor(hardThreshold * scale);
   return {

@@ -20,7 +20,7 @@ beforeAll(async () => {
     files: { 'a.txt': 'content' },
     agent: {
       tools: ['read_file', 'get_time'],
-      context: { thresholds: { soft: 5_000, hard: 6_000, truncation: 7_000 }, autoCompactEnabled: false },
+      context: { advanced: { softThreshold: 5_000, hardThreshold: 6_000, truncationThreshold: 7_000 }, autoCompactEnabled: false },
     },
     answer: (request) =>
       JSON.stringify(request.system ?? '').includes('You condense a part of a conversation') ? text(SUMMARY) : stage.answer(request),

@@ -122,8 +122,8 @@ test('heal reads a history that no message of gRPC could carry by default', asyn
   const id = world.id();
   const long = 'x'.repeat(900_000);
   // Nothing is to be left out of a prompt here.
-  const thresholds = { soft: 3_000_000, hard: 3_100_000, truncation: 3_200_000 };
-  await world.writeAgent('wide', { context: { maxTokens: 4_000_000, thresholds } });
+  const advanced = { softThreshold: 3_000_000, hardThreshold: 3_100_000, truncationThreshold: 3_200_000 };
+  await world.writeAgent('wide', { context: { maxTokens: 4_000_000, advanced } });
   await world.client.start(id, { agent: 'wide' });
   await Promise.all(Array.from({ length: 6 }, (_, n) => world.client.message(id, say(id, `${n} ${long}`))));
   await waitFor(
