@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { memoryNews } from '../../src/activities/model-step/configure.js';
-import type { ChangeCause } from '../../src/records/memory/documents.js';
+import type { ChangeCause, LineSource, SourcedLine } from '../../src/records/memory/documents.js';
+import type { SlotRange } from '../../src/records/slots.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import type { ConversationKey } from '../../src/stores/store.js';
+import { answer, conversation, user } from '../memory/builders.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'perdura-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -29,7 +31,7 @@ async function newsOf(before: string, cause: ChangeCause, after: string): Promis
   const { key, write } = await memoryOf(before);
   const { version } = await store.documents.memory(key);
   const pinned = { version, told: version, forgotten: 0 };
-  return memoryNews({ store, key }, pinned, { version: await write(cause, after), forgotten: 0 });
+  return memoryNews({ store, key }, pinned, { version: await write(cause, after), forgotten: 0 }, []);
 }
 
 test('a consolidation is told line by line, under the headings, and quoted', async () => {
@@ -68,6 +70,31 @@ test('something to forget begins an epoch, also where it never stood in MEMORY.m
   const { key } = await memoryOf('- Tea.\n');
   const { version } = await store.documents.memory(key);
   const pinned = { version, told: version, forgotten: 1 };
-  expect(await memoryNews({ store, key }, pinned, { version, forgotten: 1 })).toBeUndefined();
-  expect(await memoryNews({ store, key }, pinned, { version, forgotten: 2 })).toEqual({ kind: 'epoch' });
+  expect(await memoryNews({ store, key }, pinned, { version, forgotten: 1 }, [])).toBeUndefined();
+  expect(await memoryNews({ store, key }, pinned, { version, forgotten: 2 }, [])).toEqual({ kind: 'epoch' });
+});
+
+test('what was learned from turns that the prompt has is no news: a later turn may say otherwise', async () => {
+  const { key } = await memoryOf('- Tea.\n- The reserve is Petrel.\n');
+  const { version } = await store.documents.memory(key);
+  await store.entries.append(key, conversation([7, user('The reserve is Fulmar.'), answer('Noted.')], [8, user('No: Skua.')]));
+  const learn = (line: string, from: Pick<LineSource, 'conversation' | 'turn_ids'>): SourcedLine => ({
+    line,
+    source: { trust: 'user', ...from },
+  });
+  const lines = [
+    learn('- The reserve is Fulmar.', { conversation: 'c', turn_ids: ['turn_0007'] }),
+    learn('- Likes ports.', { conversation: 'c', turn_ids: ['turn_0003'] }),
+    learn('- Sails on Monday.', { conversation: 'other', turn_ids: ['turn_0007'] }),
+  ];
+  const text = `- Tea.\n${lines.map(({ line }) => line).join('\n')}\n`;
+  await store.documents.writeMemory(key, { id: 'next', ts: 2, cause: 'consolidation', from: version, text, lines });
+  const now = { version: (await store.documents.memory(key)).version, forgotten: 0 };
+  const newsIn = async (context: readonly SlotRange[]): Promise<string> => {
+    const news = await memoryNews({ store, key }, { version, told: version, forgotten: 0 }, now, context);
+    return news?.kind === 'notice' ? news.text.slice(news.text.indexOf(']') + 2) : '';
+  };
+  const gone = 'No longer in it:\n> - The reserve is Petrel.';
+  expect(await newsIn([[1, 3]])).toBe(`New:\n> - Likes ports.\n> - Sails on Monday.\n${gone}`);
+  expect(await newsIn([[3, 3]])).toBe(`New:\n> - The reserve is Fulmar.\n> - Likes ports.\n> - Sails on Monday.\n${gone}`);
 });

@@ -8,6 +8,7 @@ import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { HAND_OVER } from '../../conversation/opening.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import { type ChangeCause, foldedLine, type MemoryText, newLines, NO_MEMORY_VERSION, toLines } from '../../records/memory/documents.js';
+import { listSlots, type SlotRange } from '../../records/slots.js';
 import type { MemoryNews, ModelStepInput } from '../../conversation/turn/model-step-effects.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/known-models.js';
@@ -166,12 +167,14 @@ const BY_MODEL: readonly ChangeCause[] = ['consolidation', 'care'];
 
 /**
  * What a turn that begins must hear of changes in MEMORY.md since the prompts of its epoch told of it (design section 4). Undefined where nothing
- * has changed.
+ * has changed, or where all that is new was learned from turns that the prompt has: they say it better, and a later one may say otherwise.
+ * `context`: slots of the prompt.
  */
 export async function memoryNews(
   { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
   pinned: NonNullable<ModelStepInput['pinned']>,
   now: { readonly version: string; readonly forgotten: number },
+  context: readonly SlotRange[],
 ): Promise<MemoryNews | undefined> {
   if (now.forgotten > pinned.forgotten) return { kind: 'epoch' };
   if (now.version === pinned.told) return undefined;
@@ -182,13 +185,19 @@ export async function memoryNews(
   const at = changes.findLastIndex(({ version }) => version === pinned.told);
   const isByModel = changes.slice(at + 1).every(({ cause }) => BY_MODEL.includes(cause));
   if (!isByModel && newLines(present, told).length > 0) return { kind: 'epoch' };
-  const text = describeChange(told, present);
+  const learned = changes.slice(at + 1).flatMap(({ lines }) => lines.filter(({ source }) => source.conversation === key.conversation));
+  const entries = learned.length > 0 ? await store.entries.read(key, listSlots(context)) : [];
+  const turns = new Set(entries.map((entry) => entry?.turn));
+  const shown = learned.filter(({ source: { turn_ids: from = [] } }) => from.length > 0 && from.every((turn) => turns.has(turn)));
+  const text = describeChange(told, present, new Set(shown.map(({ line }) => foldedLine(line))));
   if (text === undefined) return undefined;
   return text.length > MAX_NOTICE ? { kind: 'epoch' } : { kind: 'notice', text };
 }
 
-function describeChange(before: string, after: string): string | undefined {
-  const [added, gone] = [withHeadings(before, after), newLines(after, before)];
+/** `shown`: lines, folded, that are nothing new. */
+function describeChange(before: string, after: string, shown: ReadonlySet<string>): string | undefined {
+  const news = newLines(before, after).filter((line) => !shown.has(foldedLine(line)));
+  const [added, gone] = [withHeadings(news, after), newLines(after, before)];
   if (added.length === 0 && gone.length === 0) return undefined;
   const what = before.trim() === '' ? '' : ' has changed since it was written above';
   const parts = [
@@ -200,8 +209,8 @@ function describeChange(before: string, after: string): string | undefined {
 }
 
 /** The new lines, each under the heading that it stands under. */
-function withHeadings(before: string, after: string): string[] {
-  const added = new Set(newLines(before, after).map(foldedLine));
+function withHeadings(news: readonly string[], after: string): string[] {
+  const added = new Set(news.map(foldedLine));
   let heading: string | undefined;
   return toLines(after).flatMap((line) => {
     const isNew = added.has(foldedLine(line));
