@@ -126,7 +126,7 @@ async function whyTasksFail({ workflowService }: Client, namespace: string, id: 
   const { pendingWorkflowTask } = await workflowService.describeWorkflowExecution({ namespace, execution });
   if ((pendingWorkflowTask?.attempt ?? 0) < MANY_ATTEMPTS) return undefined;
   const { history } = await workflowService.getWorkflowExecutionHistoryReverse({ namespace, execution, maximumPageSize: LATEST_EVENTS });
-  const failed = history?.events?.find(({ workflowTaskFailedEventAttributes: attributes }) => attributes != null);
+  const failed = history?.events?.find(({ workflowTaskFailedEventAttributes: attributes }) => Boolean(attributes));
   const words = failed?.workflowTaskFailedEventAttributes?.failure?.message;
   return words ? truncate(words, MAX_WORDS) : undefined;
 }

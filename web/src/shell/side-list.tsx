@@ -85,11 +85,7 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
 
 function Row({ one, view, current }: { readonly one: Listed; readonly view: string; readonly current: boolean }): JSX.Element {
   const [kind, words] = describeState(one);
-  const facts = [
-    one.agent === null ? '' : plainText(one.agent, 40),
-    ago(one.startedAt),
-    spent(one),
-  ];
+  const facts = [one.agent === null ? '' : plainText(one.agent, 40), ago(one.startedAt), spent(one)];
   return (
     <Link view={view} of={one.id} class="side-link" current={current}>
       <span class="one-line">{nameConversation(one.id, one)}</span>

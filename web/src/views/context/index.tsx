@@ -75,7 +75,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
                 {index.tokenizer === undefined ? 'estimated' : `counted by ${index.tokenizer}`}
               </span>
             </p>
-            {status != null && <p class="faint small">{describeBilling(status)}</p>}
+            {status && <p class="faint small">{describeBilling(status)}</p>}
             <Meter view={value} selected={selected} onSelect={select} />
           </>
         )}
