@@ -17,6 +17,7 @@ export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
 export type { ListOptions } from './client/listing.js';
 export type { ScopeMemory, SearchOptions, ToForget } from './client/memory.js';
+export type { FoundInScope } from './client/search-scopes.js';
 export type { Recalled } from './memory/recall/recalled.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';

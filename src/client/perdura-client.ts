@@ -8,7 +8,8 @@ import { createSchedules, type SchedulesClient } from './schedules.js';
 import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
 import { ClientError, toClientError } from './errors.js';
 import { createLineageClient, type LineageClient } from './lineage.js';
-import { createScopeMemory, type ScopeMemory } from './memory.js';
+import { createScopeMemory, type ScopeMemory, type SearchOptions } from './memory.js';
+import { searchScopes, type FoundInScope } from './search-scopes.js';
 import { createList, type ListOptions } from './listing.js';
 import { createFleet, type FleetClient, createUsage, type UsageClient } from './fleet.js';
 import { createInsight, type InsightClient, type Replay } from './insight.js';
@@ -118,6 +119,10 @@ export interface PerduraClient
   key(id: string): Promise<ConversationKey>;
   /** Long-term memory of a scope. A conversation has the scope of its agent, unless its start named another. */
   scope(scope: string): ScopeMemory;
+  /** Names of the scopes in which something was said or is remembered. */
+  scopes(): Promise<readonly string[]>;
+  /** Finds messages and memories in all scopes, by a whole question: scope by scope, that with the best find first. */
+  search(question: string, options?: SearchOptions): Promise<readonly FoundInScope[]>;
   /** Temporal's histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
@@ -233,6 +238,8 @@ export function createClientWith({
   };
 
   const list = createList(client);
+  const scope = (name: string): ScopeMemory => createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }, name);
+  const scopes = async (): Promise<readonly string[]> => (await store()).scopes.list(namespace);
   const people = createHumanInput({
     handleOf,
     askWorker,
@@ -354,7 +361,11 @@ export function createClientWith({
 
     key: (id) => keyOf(id),
 
-    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }, scope),
+    scope,
+
+    scopes,
+
+    search: (question, options) => searchScopes({ scopes, scope }, question, options),
 
     runs,
 

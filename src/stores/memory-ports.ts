@@ -149,8 +149,10 @@ export interface Marks {
   readonly cursor: string;
 }
 
-/** The content of a scope in short, for an index for search. */
+/** Which scopes there are, and the content of each in short, for an index for search. */
 export interface Scopes {
+  /** Names of those in which something was said or is remembered, sorted. */
+  list(namespace: string): Promise<readonly string[]>;
   /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
   marks(key: ScopeKey, since?: string): Promise<Marks>;
   /** Names of the parts of the index that are written. It is derived: what is lost or damaged is made again from the rest. */

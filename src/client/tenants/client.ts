@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
+import { searchScopes } from '../search-scopes.js';
 import { qualifiedScope, scopeParts } from '../../records/identity.js';
 import { withCurrentStatus } from '../listing.js';
 import { ClientError } from '../errors.js';
@@ -125,6 +126,30 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
     });
   const { status, ...revealed } = wrap(client, REVEALED, { isRevealed: true, hasId: true });
 
+  const scope = (name: string): ScopeMemory => {
+    // As the tenant calls it: a whole name would be another's.
+    if (!ID_PATTERN.test(name)) {
+      const given = JSON.stringify(name.slice(0, 80));
+      throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
+    }
+    const memory = client.scope(qualifiedScope(tenant ?? undefined, name));
+    return {
+      scope: name,
+      ...wrap(memory, REVEALED_OF_SCOPE, { isRevealed: true, hasId: false }),
+      ...wrap(memory, PLAIN_OF_SCOPE, { isRevealed: false, hasId: false }),
+      history: () => pass([], async (show) => mapEach(await memory.history(), show)),
+      search: (question, { conversation, ...options } = {}) =>
+        pass(conversation === undefined ? [] : [conversation], async (show, workflowId) =>
+          show(await memory.search(question, { ...options, conversation: workflowId })),
+        ),
+    };
+  };
+  const scopes = async (): Promise<readonly string[]> =>
+    (await client.scopes()).flatMap((name) => {
+      const parts = scopeParts(name);
+      return parts.tenant === (tenant ?? '') ? [parts.scope] : [];
+    });
+
   return {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
@@ -229,24 +254,9 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
     pauseSchedule: noSchedule,
     deleteSchedule: noSchedule,
 
-    scope(scope) {
-      // As the tenant calls it: a whole name would be another's.
-      if (!ID_PATTERN.test(scope)) {
-        const given = JSON.stringify(scope.slice(0, 80));
-        throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
-      }
-      const memory = client.scope(qualifiedScope(tenant ?? undefined, scope));
-      return {
-        scope,
-        ...wrap(memory, REVEALED_OF_SCOPE, { isRevealed: true, hasId: false }),
-        ...wrap(memory, PLAIN_OF_SCOPE, { isRevealed: false, hasId: false }),
-        history: () => pass([], async (show) => mapEach(await memory.history(), show)),
-        search: (question, { conversation, ...options } = {}) =>
-          pass(conversation === undefined ? [] : [conversation], async (show, workflowId) =>
-            show(await memory.search(question, { ...options, conversation: workflowId })),
-          ),
-      };
-    },
+    scope,
+    scopes,
+    search: (question, options) => searchScopes({ scopes, scope }, question, options),
 
     // The installation's client is others' too.
     close: () => Promise.resolve(),

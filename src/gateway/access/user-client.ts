@@ -196,9 +196,9 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
       if (scopes !== undefined) return { ...rest, changes };
       return { ...rest, changes: changes.map((change) => ({ ...change, text: null, beforeText: null, afterText: null })) };
     },
-    scope: () => {
-      throw refused('the memory of a scope needs the role operator');
-    },
+    scope: refuseScope,
+    scopes: refuseScope,
+    search: refuseScope,
 
     upload: (parts, options) => client.upload(parts, options),
     uploaded: (ref) => client.uploaded(ref),
@@ -226,6 +226,10 @@ function guarded<K extends keyof PerduraClient>(
       },
     ]),
   ) as unknown as Pick<PerduraClient, K>;
+}
+
+function refuseScope(): never {
+  throw refused('the memory of a scope needs the role operator');
 }
 
 function fits(pattern: string, scope: string): boolean {

@@ -1,6 +1,6 @@
 /** What is remembered: by a conversation, and by a scope. */
 import { z } from '@hono/zod-openapi';
-import type { ScopeMemory } from '../../client.js';
+import type { FoundInScope, Recalled, ScopeMemory } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import { blame, countedChange, diffMemory } from '../../memory/documents/memory-diff.js';
 import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms } from '../../memory/documents/search-history.js';
@@ -74,6 +74,7 @@ const item = z.object(itemFields).openapi('MemoryItem');
 
 const recalled = z
   .object({
+    scope: z.string().openapi({ description: 'for /v1/search/open, beside the address' }),
     address: z.string().openapi({ description: 'for /v1/search/open' }),
     kind: z.string(),
     ts: z.number().openapi({ description: 'seconds since 1970; 0 where nothing dates it' }),
@@ -151,16 +152,30 @@ export function addMemory(app: GatewayApp): void {
     method: 'post',
     path: '/v1/search',
     tag,
-    summary: 'What was said and is remembered in a scope, by a question, the best first',
+    summary: 'What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope',
     role: 'operator',
-    body: z.strictObject({ scope, ...questionShape, after: when(after), before: when(before) }),
-    answer: z.object({ scope: z.string(), hits: z.array(recalled), notes: z.array(z.string()).optional() }),
+    body: z.strictObject({
+      scope: scopeName.optional().openapi({ description: 'whose memory; without it, that of all' }),
+      ...{ ...questionShape, after: when(after), before: when(before) },
+    }),
+    answer: z.object({ hits: z.array(recalled), notes: z.array(z.string()).optional() }),
     act: async ({ client }, { body: { scope, ...terms } }) => {
       const { question, ...query } = toQuery(terms, new Date());
       const notes: string[] = [];
-      const hits = await client.scope(scope).search(question, { ...query, onNote: (note) => notes.push(note) });
-      return { scope, hits, ...(notes.length > 0 && { notes }) };
+      const options = { ...query, onNote: (note: string) => notes.push(note) };
+      const hits = scope === undefined ? await client.search(question, options) : await inScope(client.scope(scope).search(question, options), scope);
+      return { hits, ...(notes.length > 0 && { notes }) };
     },
+  });
+  add(app, {
+    name: 'listScopes',
+    method: 'get',
+    path: '/v1/scopes',
+    tag,
+    summary: 'Scopes in which something was said or is remembered',
+    role: 'operator',
+    answer: z.object({ scopes: texts }),
+    act: async ({ client }) => ({ scopes: [...(await client.scopes())] }),
   });
   add(app, {
     name: 'openFound',
@@ -170,8 +185,8 @@ export function addMemory(app: GatewayApp): void {
     summary: 'What was said at an address that a search has given, and around it',
     role: 'operator',
     body: z.strictObject({ scope, ...openShape }),
-    answer: z.object({ scope: z.string(), hits: z.array(recalled) }),
-    act: async ({ client }, { body: { scope, at, around } }) => ({ scope, hits: await client.scope(scope).open(at, around) }),
+    answer: z.object({ hits: z.array(recalled) }),
+    act: async ({ client }, { body: { scope, at, around } }) => ({ hits: await inScope(client.scope(scope).open(at, around), scope) }),
   });
   add(app, {
     name: 'forget',
@@ -204,6 +219,10 @@ export function addMemory(app: GatewayApp): void {
     act: ({ client }, { params: { scope }, body: { id, decision } }) => client.scope(scope).review(id, decision),
   });
   addDocument(app);
+}
+
+async function inScope(hits: Promise<readonly Recalled[]>, scope: string): Promise<FoundInScope[]> {
+  return (await hits).map((hit) => ({ ...hit, scope }));
 }
 
 /** The changes that made MEMORY.md, and its earlier texts. */

@@ -34,6 +34,16 @@ export function toFileName(id: string): string {
   return `${name.slice(0, MAX_LENGTH - 65)}~${createHash('sha256').update(id).digest('hex')}`;
 }
 
+/** The id that a file name was made from; undefined where it is too long to be in it. */
+export function fromFileName(name: string): string | undefined {
+  try {
+    return name.includes('~') ? undefined : decodeURIComponent(name);
+  } catch {
+    // Another program's.
+    return undefined;
+  }
+}
+
 function toPlain(byte: number): string {
   const character = String.fromCharCode(byte);
   return /[A-Za-z0-9._-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;

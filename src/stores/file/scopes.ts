@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describeErrors, isAbsent, isForeign } from './errors.js';
 import { namesIn, replaceFile } from './lines.js';
-import { conversationDir, conversationsDir, scopeDir } from './paths.js';
+import { conversationDir, conversationsDir, fromFileName, scopeDir } from './paths.js';
 import type { ConversationKey, LifeName, ScopeKey } from '../store.js';
 import type { MarkedLife, Scopes } from '../memory-ports.js';
 
@@ -22,6 +22,16 @@ const AT_ONCE = 32;
 export function createFileScopes(dir: string): Scopes {
   const partPath = (key: ScopeKey, part: string): string => join(scopeDir(dir, key), `search-index.${part}.bin`);
   return {
+    list: () =>
+      describeErrors(join(dir, 'agents'), 'look which scopes there are', async () => {
+        const found: string[] = [];
+        for (const name of await namesIn(join(dir, 'agents'))) {
+          const scope = fromFileName(name);
+          if (scope !== undefined && (await namesIn(join(dir, 'agents', name))).length > 0) found.push(scope);
+        }
+        return found.sort();
+      }),
+
     marks: (key, since) =>
       describeErrors(scopeDir(dir, key), `look what was written in ${key.scope}`, async () => {
         const folder = scopeDir(dir, key);

@@ -8,14 +8,13 @@ import type { LifeStorage } from '../collections/lives.js';
 import type { EntryCache } from './entry-cache.js';
 import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { deletedKey, KEY_NAMES, lifeKey, placeInKey, scanPattern, spendingsPattern } from './keys.js';
-import { isReply, replyCode, type RedisLink } from './link.js';
+import { isReply, replyCode, scanKeys, type RedisLink } from './link.js';
 import { noteLife } from './scopes.js';
 import { claimsBy, describeBatch, recordsBy, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Spendings, Writes } from '../store.js';
 
 const PAGE_STEP = 500;
 /** Keys that one step of a scan looks at. */
-const SCAN_STEP = 1_000;
 /** Most slots of one range: a damaged one must not be walked for ever. */
 const MAX_SLOTS = 1_000_000;
 
@@ -331,13 +330,4 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
       await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => lifeKey(key, name))));
     },
   };
-}
-
-async function* scanKeys(link: RedisLink, attempt: string, pattern: string): AsyncGenerator<string> {
-  let cursor = '0';
-  do {
-    const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
-    yield* names;
-    cursor = next;
-  } while (cursor !== '0');
 }

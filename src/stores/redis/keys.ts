@@ -128,6 +128,17 @@ export function scopeKey({ namespace, scope }: ScopeKey, what: ScopeKeyName): st
   return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${what}`;
 }
 
+/** For SCAN: what conversations of a scope share. */
+export function scopesPattern(namespace: string): string {
+  return `perdura:{m:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*`;
+}
+
+/** The scope of a key that `scopeKey` has made. */
+export function scopeInKey(name: string): string | undefined {
+  const scope = /^perdura:\{m:[^:]*:([^:}]*)\}:/.exec(name)?.[1];
+  return scope === undefined ? undefined : decodeURIComponent(scope);
+}
+
 export function pinsKey({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
 }

@@ -188,3 +188,15 @@ function parseInfo(text: string): ReadonlyMap<string, string> {
     }),
   );
 }
+
+const SCAN_STEP = 1_000;
+
+/** Names of keys, some maybe twice. */
+export async function* scanKeys(link: RedisLink, attempt: string, pattern: string): AsyncGenerator<string> {
+  let cursor = '0';
+  do {
+    const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
+    yield* names;
+    cursor = next;
+  } while (cursor !== '0');
+}

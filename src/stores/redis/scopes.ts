@@ -3,8 +3,8 @@
  * keys.ts.
  */
 import { randomUUID } from 'node:crypto';
-import { lifeKey, scopeKey } from './keys.js';
-import type { RedisLink } from './link.js';
+import { lifeKey, scopeInKey, scopeKey, scopesPattern } from './keys.js';
+import { scanKeys, type RedisLink } from './link.js';
 import type { ConversationKey, ScopeKey } from '../store.js';
 import type { MarkedLife, Scopes } from '../memory-ports.js';
 
@@ -18,6 +18,15 @@ const UNFINISHED_SECONDS = 600;
 
 export function createRedisScopes(link: RedisLink): Scopes {
   return {
+    async list(namespace) {
+      const found = new Set<string>();
+      for await (const name of scanKeys(link, 'look which scopes there are', scopesPattern(namespace))) {
+        const scope = scopeInKey(name);
+        if (scope !== undefined) found.add(scope);
+      }
+      return [...found].sort();
+    },
+
     async marks(key, since) {
       const attempt = `look what was written in ${key.scope}`;
       // Before the lives (stores/note-after-write).
