@@ -169,6 +169,9 @@ test('a scope’s memory, and all of the installation', async () => {
   for (const path of ['', '/blame', '/changes', '/diff', '/facts?all=true', '/history', '/history?query=Oslo']) await get(`${at}${path}`);
   const { hits } = await post<{ hits: { address: string }[] }>('/v1/search', { scope: SCOPE, question: 'Where was Oslo spoken of?' });
   await post('/v1/search/open', { scope: SCOPE, at: hits[0]!.address });
+  expect(await get<{ scopes: string[] }>('/v1/scopes')).toMatchObject({ scopes: expect.arrayContaining([SCOPE]) });
+  const inAll = await post<{ hits: { scope: string; address: string }[] }>('/v1/search', { question: 'Where was Oslo spoken of?' });
+  expect(inAll.hits).toContainEqual(expect.objectContaining({ scope: SCOPE, address: hits[0]!.address }));
   await post(`${at}/review`, { id: proposal!.id, decision: 'accept' });
   expect(await post(`${at}/forget/preview`, { text: 'Lives in Oslo.' })).toMatchObject({
     lines: [line],

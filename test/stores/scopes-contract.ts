@@ -23,6 +23,18 @@ export function scopesContract(open: OpenStore): void {
       expect([...(await marksOf(open(), other)).keys()]).toEqual([`${other.conversation}/${other.life}`]);
     });
 
+    test('those are listed in which something was said or is remembered', async () => {
+      const store = open();
+      const [said, remembered] = [ofFreshScope(), { ...ofFreshScope(), scope: `acme.${aScope().scope}` }];
+      await store.entries.record(said, [userEntry(1)]);
+      const { version: from } = await store.documents.memory(remembered);
+      await store.documents.writeMemory(remembered, { id: 'w1', ts: 1, cause: 'hand', from, text: '- Tea.\n', lines: [] });
+      const listed = await open().scopes.list(said.namespace);
+      expect(listed).toEqual(expect.arrayContaining([said.scope, ...(said.namespace === remembered.namespace ? [remembered.scope] : [])]));
+      expect(new Set(listed).size).toBe(listed.length);
+      expect(listed).not.toContain(ofFreshScope().scope);
+    });
+
     test('its mark stays while nothing is written, and changes with an entry, a commit and a cut', async () => {
       const store = open();
       const key = ofFreshScope();

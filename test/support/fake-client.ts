@@ -113,6 +113,11 @@ export function fakeInstallation({ conversations = [], uploads = new Map() }: Fa
     );
 
   const own = noted({
+    async scopes() {
+      const all = conversations.map(({ tenant, scope: name = 'default' }) => (tenant ? `${tenant}.${name}` : name));
+      return Promise.resolve([...new Set(all)].sort());
+    },
+
     describe(id: string) {
       const { tenant, publicId, title, scope = 'default', owner = null } = open({ method: 'describe', given: [id] });
       const base = { id, runId: 'r', life: 'r', state: 'running', taskQueue: 'perdura', agent: 'default', scope, owner };

@@ -1,6 +1,6 @@
 /** What was ever written or remembered in a scope: found by a question, and in HISTORY, which tells what earlier conversations were about. */
 import { InvalidArgumentError, Option } from 'commander';
-import type { Recalled } from '../../client.js';
+import type { FoundInScope, Recalled, ScopeMemory, SearchOptions } from '../../client.js';
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms, type HistoryMatch } from '../../memory/documents/search-history.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
@@ -12,7 +12,7 @@ import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { textOfDrawn, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatTime } from '../views/quantities.js';
-import { renderFound } from '../views/memory.js';
+import { renderByScope, renderFound } from '../views/memory.js';
 import { drawLine, drawText, type Look } from '../views/table.js';
 
 interface SearchWanted extends ScopeWanted {
@@ -41,7 +41,7 @@ export const SEARCH: readonly CommandRow[] = [
     args: [['[question]', 'in your words; names and times ("last May", "2026-02") count']],
     options: [
       OF_CONVERSATION,
-      ['--scope <scope>', 'whose memory (default: "default")'],
+      ['--scope <scope>', 'whose memory (default: all; with --open: "default")'],
       ['--after <date>', 'said on this ISO date or time (UTC) and later'],
       ['--before <date>', 'said before this ISO time (UTC), or up to the end of this ISO date'],
       new Option('--kind <kind>', `only these; several times for several: ${SEARCHED_KINDS.join(', ')}`).argParser(addKind),
@@ -57,25 +57,28 @@ export const SEARCH: readonly CommandRow[] = [
       const after = readMoment('--after', wanted.after, 'beginning');
       const before = readMoment('--before', wanted.before, 'end');
       const session = await frame.open();
-      const memory = await openScope(session, wanted);
-      const { scope } = memory;
+      const isAll = wanted.scope === undefined && wanted.of === undefined;
+      const memory = isAll ? undefined : await openScope(session, wanted);
+      const where = memory === undefined ? 'all scopes' : memory.scope;
       const conversation = wanted.in === undefined ? undefined : await findConversation(session, wanted.in);
       const began = performance.now();
       const notes: string[] = [];
       const onNote = (note: string): unknown => notes.push(note);
-      const search = memory.search(question, { after, before, conversation, kinds: wanted.kind, limit: wanted.limit, onNote });
-      const hits = await session.withSlowNotice(`searching what was said in ${scope}`, search);
+      const terms = { after, before, conversation, kinds: wanted.kind, limit: wanted.limit, onNote };
+      const search = memory === undefined ? session.client.search(question, terms) : searchIn(memory, question, terms);
+      const hits = await session.withSlowNotice(`searching what was said in ${where}`, search);
       const ms = Math.round(performance.now() - began);
+      const scope = hits[0]?.scope ?? memory?.scope;
       return {
-        data: { scope, hits, ms, ...(notes.length > 0 && { notes }) },
-        draw: (look) => renderFound(hits, look),
+        data: { ...(memory && { scope: memory.scope }), hits, ms, ...(notes.length > 0 && { notes }) },
+        draw: (look) => (isAll ? renderByScope(hits, look) : renderFound(hits, look)),
         notes: [
           ...notes,
           hits.length === 0
-            ? `nothing that was said in ${scope} fits; ask in other words, or with fewer options`
+            ? `nothing that was said in ${where} fits; ask in other words, or with fewer options`
             : `best first, in ${ms} ms; \`perdura search --scope ${scope} --open ADDRESS\` prints what stands around one`,
         ],
-        temporal: showWords(scope),
+        ...(scope !== undefined && { temporal: showWords(scope) }),
       };
     },
   },
@@ -135,6 +138,10 @@ export const SEARCH: readonly CommandRow[] = [
     },
   },
 ];
+
+async function searchIn(memory: ScopeMemory, question: string, terms: SearchOptions): Promise<readonly FoundInScope[]> {
+  return (await memory.search(question, terms)).map((hit) => ({ ...hit, scope: memory.scope }));
+}
 
 async function openAddress(frame: CommandFrame, address: string, wanted: ScopeWanted): Promise<Answer> {
   const session = await frame.open();

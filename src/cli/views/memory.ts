@@ -5,7 +5,7 @@
 import { textOfDrawn, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
 import { drawLine, drawText, renderTable, type Column, type Look } from './table.js';
-import type { Recalled, StoredItem } from '../../client.js';
+import type { FoundInScope, Recalled, StoredItem } from '../../client.js';
 import type { BlamedLine, CountedChange, DiffLine } from '../../memory/documents/memory-diff.js';
 import { turnNumber } from '../../records/identity.js';
 import { describeTrust, isUntrusted, type LineSource, type Proposal } from '../../records/memory/documents.js';
@@ -177,6 +177,19 @@ const WORDS = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’][\p{L}\p{M}]+)*/gu;
 /** `most`: UTF-16 units of one text that are shown. */
 export function renderFound(found: readonly Recalled[], look: Look, most = HIT_CHARACTERS): StyledLine[] {
   return found.flatMap((one, at) => [...(at === 0 ? [] : [[]]), ...renderHead(one, look), ...renderText(one, look, most)]);
+}
+
+/** Each scope under its name. */
+export function renderByScope(found: readonly FoundInScope[], look: Look): StyledLine[] {
+  const scopes = [...new Set(found.map(({ scope }) => scope))];
+  return scopes.flatMap((scope, at) => [
+    ...(at === 0 ? [] : [[]]),
+    ...drawLine('', toTerminalLine(scope, 120), look, 'bold'),
+    ...renderFound(
+      found.filter((one) => one.scope === scope),
+      look,
+    ),
+  ]);
 }
 
 function renderHead({ address, kind, ts, conversation, turn, speaker, ...source }: Recalled, look: Look): StyledLine[] {

@@ -47,7 +47,7 @@ const BELONGING = {
 const OF_OPERATORS = [
   ...(['setMode', 'step', 'setBreakpoints', 'control', 'editQueue', 'moments', 'moment', 'cancel', 'terminate', 'begin'] as const),
   ...(['deleteConversation', 'key', 'runs', 'archived', 'imported', 'openMemory'] as const),
-  ...(['usage', 'allApprovals', 'failures', 'workers', 'sweepUploads'] as const),
+  ...(['usage', 'allApprovals', 'failures', 'workers', 'sweepUploads', 'scopes', 'search'] as const),
   ...(['addSchedule', 'schedules', 'pauseSchedule', 'deleteSchedule'] as const),
 ] as const;
 
@@ -196,9 +196,9 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
       if (scopes !== undefined) return { ...rest, changes };
       return { ...rest, changes: changes.map((change) => ({ ...change, text: null, beforeText: null, afterText: null })) };
     },
-    scope: refuseScope,
-    scopes: refuseScope,
-    search: refuseScope,
+    scope: () => {
+      throw refused('the memory of a scope needs the role operator');
+    },
 
     upload: (parts, options) => client.upload(parts, options),
     uploaded: (ref) => client.uploaded(ref),
@@ -226,10 +226,6 @@ function guarded<K extends keyof PerduraClient>(
       },
     ]),
   ) as unknown as Pick<PerduraClient, K>;
-}
-
-function refuseScope(): never {
-  throw refused('the memory of a scope needs the role operator');
 }
 
 function fits(pattern: string, scope: string): boolean {

@@ -18,8 +18,11 @@ import './memory.css';
 
 export default function Memory({ of }: { readonly of: string }): JSX.Element {
   const agents = useAnswer('agents', (signal) => request('get', '/v1/agents', { signal }));
+  const scopes = useAnswer('scopes', (signal) => request('get', '/v1/scopes', { signal }));
   const names = agents.value?.agents ?? [];
   const scope = of !== '' ? of : (names.find((name) => name === 'default') ?? names[0] ?? '');
+  // Agents that have said nothing yet have a scope too.
+  const all = [...new Set([...(scopes.value?.scopes ?? []), ...names, ...(scope === '' ? [] : [scope])])].sort();
   useEffect(() => {
     heading.value = scope === '' ? 'Memory' : `Memory of ${scope}`;
   }, [scope]);
@@ -29,39 +32,19 @@ export default function Memory({ of }: { readonly of: string }): JSX.Element {
     <div class="view-pad memory">
       <header class="view-head">
         <h1>Memory</h1>
-        <form
-          class="row scope-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const wanted = new FormData(event.currentTarget).get('scope')?.toString().trim() ?? '';
-            if (wanted !== '') go('memory', wanted);
-          }}
-        >
-          <label class="small quiet" for="scope">
-            Scope
-          </label>
-          <input
-            class="field"
-            id="scope"
-            name="scope"
-            list="scopes"
-            key={scope}
-            defaultValue={scope}
-            maxLength={129}
-            autocomplete="off"
-            spellcheck={false}
-          />
-          <datalist id="scopes">
-            {names.map((name) => (
-              <option key={name} value={name} />
+        <label class="row scope-form">
+          <span class="small quiet">Scope</span>
+          <select class="field" value={scope} onChange={(event) => go('memory', event.currentTarget.value)}>
+            {all.map((name) => (
+              <option key={name} value={name}>
+                {plainText(name, 80)}
+              </option>
             ))}
-          </datalist>
-          <button type="submit" class="button">
-            Open
-          </button>
-        </form>
+          </select>
+        </label>
       </header>
       {agents.error !== undefined && <Problem error={agents.error} again={agents.again} />}
+      {scopes.error !== undefined && <Problem error={scopes.error} again={scopes.again} />}
       {scope !== '' && <OfScope key={scope} scope={scope} />}
     </div>
   );

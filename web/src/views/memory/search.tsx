@@ -5,7 +5,7 @@ import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations } from '../../conversations.js';
 import { plainLines, plainText, dateTime, plural } from '../../ui/words.js';
-import { Problem } from '../../ui/parts.js';
+import { Link, Problem } from '../../ui/parts.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { describeTrust, isUntrusted, SaidIn } from './origin.js';
 
@@ -67,6 +67,13 @@ export function Search({ scope }: { readonly scope: string }): JSX.Element {
         </div>
         <div class="search-narrow small">
           <label>
+            <span>Scope</span>
+            <select class="field" value={more['within'] ?? ''} onChange={narrow('within')}>
+              <option value="">All scopes</option>
+              <option value="this">{plainText(scope, 60)} alone</option>
+            </select>
+          </label>
+          <label>
             <span>Where</span>
             <select class="field" value={kind ?? ''} onChange={narrow('kind')}>
               <option value="">Everywhere</option>
@@ -111,7 +118,7 @@ export function Search({ scope }: { readonly scope: string }): JSX.Element {
         <div class="empty">
           <h2>Ask in your own words</h2>
           <p>
-            Messages, results of tools, HISTORY, MEMORY.md, facts and summaries of this scope are searched. Times that the question names
+            Messages, results of tools, HISTORY, MEMORY.md, facts and summaries are searched. Times that the question names
             count: “last May”, “2026-03”.
           </p>
         </div>
@@ -132,7 +139,8 @@ function Hits({ scope, question, kind }: HitsProps): JSX.Element {
   const { more } = place.value;
   const list = useRef<HTMLOListElement>(null);
   const [after, before, conversation] = [dayIn(more['since']), dayIn(more['until']), more['in']?.slice(0, 200)];
-  const asked = { scope, question, kinds: kind && [kind], after, before, conversation, limit: HITS };
+  const isAll = more['within'] !== 'this';
+  const asked = { scope: isAll ? undefined : scope, question, kinds: kind && [kind], after, before, conversation, limit: HITS };
   const { value, error, again, isAsking } = useAnswer(`search ${JSON.stringify(asked)}`, (signal) => {
     const body = Object.fromEntries(Object.entries(asked).filter(([, one]) => one !== undefined)) as typeof asked & { question: string };
     return request('post', '/v1/search', { body: body as never, signal });
@@ -157,7 +165,7 @@ function Hits({ scope, question, kind }: HitsProps): JSX.Element {
       <p class="small faint row hits-count">
         <span class="grow" role="status">
           {hits.length === 0
-            ? 'Nothing is found: no text has a word of the question. Other words, or fewer limits, may do.'
+            ? `Nothing is found ${isAll ? 'in any scope' : `in ${plainText(scope, 60)}`}: no text has a word of the question. Other words, or fewer limits, may do.`
             : hits.length === HITS
               ? `The best ${HITS}`
               : plural(hits.length, 'place')}
@@ -169,18 +177,42 @@ function Hits({ scope, question, kind }: HitsProps): JSX.Element {
         )}
       </p>
       <ol class="hits" ref={list} aria-busy={isAsking}>
-        {hits.map((hit) => (
-          <HitView key={hit.address} scope={scope} hit={hit} isOpen={hit.address === more['hit']} />
+        {hits.map((hit, at) => (
+          <HitView
+            key={`${hit.scope} ${hit.address}`}
+            hit={hit}
+            isFirst={isAll && hit.scope !== hits[at - 1]?.scope}
+            isOpen={`${hit.scope} ${hit.address}` === more['hit']}
+          />
         ))}
       </ol>
+      {value.notes?.map((note) => (
+        <p key={note} class="note">
+          {plainText(note, 300)}
+        </p>
+      ))}
     </>
   );
 }
 
-function HitView({ scope, hit, isOpen }: { readonly scope: string; readonly hit: Recalled; readonly isOpen: boolean }): JSX.Element {
-  const toggle = (): void => keep({ hit: isOpen ? undefined : hit.address, around: undefined }, { push: true });
+interface HitProps {
+  readonly hit: Recalled;
+  /** Of its scope, among what all have. */
+  readonly isFirst: boolean;
+  readonly isOpen: boolean;
+}
+
+function HitView({ hit, isFirst, isOpen }: HitProps): JSX.Element {
+  const toggle = (): void => keep({ hit: isOpen ? undefined : `${hit.scope} ${hit.address}`, around: undefined }, { push: true });
   return (
     <li class="hit" tabIndex={-1}>
+      {isFirst && (
+        <h3 class="hit-scope">
+          <Link view="memory" of={hit.scope}>
+            {plainText(hit.scope, 80)}
+          </Link>
+        </h3>
+      )}
       <Said one={hit} />
       <p class={`hit-text ${isOpen ? 'is-open' : ''}`} dir="auto" onClick={() => getSelection()?.isCollapsed !== false && toggle()}>
         <Marked {...cutExcerpt(hit)} />
@@ -190,7 +222,7 @@ function HitView({ scope, hit, isOpen }: { readonly scope: string; readonly hit:
           {isOpen ? 'Close' : 'What stood around it'}
         </button>
       </p>
-      {isOpen && <Around scope={scope} address={hit.address} />}
+      {isOpen && <Around scope={hit.scope} address={hit.address} />}
     </li>
   );
 }
