@@ -15,6 +15,7 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { plain, toTerminalText, type StyledLine } from '../terminal/terminal-text.js';
 import { renderBlame, renderDiff, renderEpisodes, renderFacts, renderItems, renderLog, shortVersion } from '../views/memory.js';
+import { drawLine } from '../views/table.js';
 import { formatQuantity, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 
 interface MemoryOptions extends ScopeWanted {
@@ -75,6 +76,19 @@ export const MEMORY: readonly CommandRow[] = [
       if (options.blame === true) return blameLines(session, memory);
       if (options.diff === true) return diffVersions(session, memory, options);
       return options.log === true ? logChanges(session, memory, options.limit) : showDocument(session, memory);
+    },
+  },
+  {
+    name: 'memory scopes',
+    description: 'list the scopes in which something was said or is remembered',
+    async run(frame): Promise<Answer> {
+      const { client, withSlowNotice } = await frame.open();
+      const scopes = await withSlowNotice('looking which scopes there are', client.scopes());
+      return {
+        data: scopes,
+        draw: (look) => scopes.flatMap((scope) => drawLine('', scope, look)),
+        notes: scopes.length === 0 ? ['nothing was said yet'] : [],
+      };
     },
   },
 ];
