@@ -5,7 +5,7 @@ import { openConnection } from './client/temporal/connection.js';
 import { ClientError } from './client/errors.js';
 import { agentRefusal } from './client/temporal/worker-place.js';
 import { createClientWith, type ClientOptions, type PerduraClient } from './client/perdura-client.js';
-import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
+import { findUserConfig, loadConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import type { Embedder } from './models/embedder.js';
 import { errorMessage } from './platform/errors.js';
 
@@ -17,6 +17,7 @@ export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
 export type { ListOptions } from './client/listing.js';
 export type { ScopeMemory, SearchOptions, ToForget } from './client/memory.js';
+export type { StreamOptions } from './client/turns/stream.js';
 export type { FoundInScope } from './client/search-scopes.js';
 export type { Recalled } from './memory/recall/recalled.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
@@ -35,12 +36,12 @@ export type { Description, Listed, PendingActivity, RunState } from './client/de
 export const WORKER_PATIENCE_MS = 30_000;
 
 /**
- * Connects by the settings: `TEMPORAL_*` by Temporal's rules, and the store that the workers use. Where no worker takes work for
+ * Connects by the settings (`config`: those of this folder and the environment): `TEMPORAL_*` by Temporal's rules, and the store that the workers use. Where no worker takes work for
  * `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws `no-worker`: `send` and `enqueue` have kept their
  * message, which is answered later; of `reset`, `compact`, `step` and the other changes the error says what is known.
  */
 export async function createClient(
-  config: Config,
+  config: Config = loadConfig(),
   { workerPatienceMs = WORKER_PATIENCE_MS, replay, embedder }: ClientSettings = {},
 ): Promise<PerduraClient> {
   const wanted = () => Promise.resolve(embedder);

@@ -10,6 +10,7 @@ import { ClientError, toClientError } from './errors.js';
 import { createLineageClient, type LineageClient } from './lineage.js';
 import { createScopeMemory, type ScopeMemory, type SearchOptions } from './memory.js';
 import { searchScopes, type FoundInScope } from './search-scopes.js';
+import { streamTurn, type StreamOptions } from './turns/stream.js';
 import { createList, type ListOptions } from './listing.js';
 import { createFleet, type FleetClient, createUsage, type UsageClient } from './fleet.js';
 import { createInsight, type InsightClient, type Replay } from './insight.js';
@@ -34,6 +35,7 @@ import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
 import { readArguments } from '../memory/bodies.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { Embedder } from '../models/embedder.js';
+import type { TurnEvent } from '../records/feed-event.js';
 import { scopeAndTenant } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import {
@@ -127,6 +129,11 @@ export interface PerduraClient
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
   list(options?: ListOptions): Promise<Listed[]>;
+  /**
+   * A message, and the turn that answers it as it happens, from its beginning to `turn-finished`, through approvals; where there is no
+   * conversation it begins one. Called again with the same message id, also by a program that has begun anew, it is the same turn.
+   */
+  stream(id: string, message: string | Message, options?: StreamOptions): AsyncGenerator<TurnEvent, void>;
   /** Closes what the client has opened. Conversations go on. */
   close(): Promise<void>;
 }
@@ -265,7 +272,7 @@ export function createClientWith({
     });
   const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, checkAgent, withId });
 
-  return {
+  const all: Omit<PerduraClient, 'stream'> = {
     namespace,
     taskQueue,
     ...stepping,
@@ -376,6 +383,7 @@ export function createClientWith({
       await close?.();
     },
   };
+  return { ...all, stream: (id, message, options) => streamTurn(all, id, message, options) };
 }
 
 /** A sub-agent can be spoken of, but is started by its parent alone. */

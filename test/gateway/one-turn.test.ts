@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Status } from '../../src/conversation/protocol/contract.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
-import { waitForEnd } from '../../src/gateway/core/turn-status.js';
+import { waitForEnd } from '../../src/client/turns/turn-status.js';
 
 const never = new AbortController().signal;
 

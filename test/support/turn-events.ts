@@ -1,7 +1,7 @@
 /** Live events of a turn in few words, and what the encoders get of them. */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import type { TurnEventAt } from '../../src/gateway/core/follow-turn.js';
+import type { TurnEventAt } from '../../src/client/turns/follow-turn.js';
 import { createToolCalls } from '../../src/gateway/core/interactive-turn.js';
 import { turnStream, type Change, type TurnDelta } from '../../src/gateway/core/turn-stream.js';
 

@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { searchScopes } from '../search-scopes.js';
+import { streamTurn } from '../turns/stream.js';
 import { qualifiedScope, scopeParts } from '../../records/identity.js';
 import { withCurrentStatus } from '../listing.js';
 import { ClientError } from '../errors.js';
@@ -150,7 +151,7 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
       return parts.tenant === (tenant ?? '') ? [parts.scope] : [];
     });
 
-  return {
+  const door: Omit<PerduraClient, 'stream'> = {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
     ...wrap(client, PLAIN, { isRevealed: false, hasId: true }),
@@ -261,6 +262,7 @@ function createDoor(client: PerduraClient, known: KnownConversations, names: Ten
     // The installation's client is others' too.
     close: () => Promise.resolve(),
   };
+  return { ...door, stream: (id, message, options) => streamTurn(door, id, message, options) };
 }
 
 async function filterAsync<T>(all: readonly T[], fits: (one: T) => Promise<boolean>): Promise<T[]> {

@@ -12,9 +12,10 @@ import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, 
 import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
 import type { Principal } from '../access/principal.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
-import { CLEARED, type Conversations } from '../core/conversations.js';
+import type { Conversations } from '../core/conversations.js';
+import { CLEARED } from '../../client/turns/stream.js';
 import { toProblem, invalid } from '../core/errors.js';
-import { END_PATIENCE_MS, stopTurn } from '../core/turn-status.js';
+import { END_PATIENCE_MS, stopTurn } from '../../client/turns/turn-status.js';
 import { toConversationId } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';
 import { readDecisions, wasTaken, readRequest, type ParsedRequest } from './request.js';

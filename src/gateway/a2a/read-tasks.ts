@@ -1,7 +1,8 @@
 /** Tasks as Temporal and the store have them: one as it happens, one as it is now, and a list. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Conversations, Submitted } from '../core/conversations.js';
+import type { Conversations } from '../core/conversations.js';
+import type { Submitted } from '../../client/turns/stream.js';
 import { turnStream, withLooks, type TurnDelta } from '../core/turn-stream.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import {
@@ -26,7 +27,7 @@ import type { ClientError } from '../../client/errors.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { turnNumber, turnId } from '../../records/identity.js';
 import type { Entry } from '../../records/message.js';
-import { waitForEnd, readStatus, isOver, isRunning } from '../core/turn-status.js';
+import { waitForEnd, readStatus, isOver, isRunning } from '../../client/turns/turn-status.js';
 import { byTurn } from '../../records/turn-end.js';
 import { toConversationId, readAs } from '../core/read-body.js';
 import { invalid } from '../core/errors.js';

@@ -7,7 +7,7 @@ import { describeClientWait } from '../core/client-calls.js';
 import { schemaIn, shortfall, textsIn } from '../core/answer.js';
 import { isRecord } from '../../platform/json.js';
 import { turnId } from '../../records/identity.js';
-import type { TurnName } from '../core/turn-status.js';
+import type { TurnName } from '../../client/turns/turn-status.js';
 import { toConversationId } from '../core/read-body.js';
 import { callTexts, type TurnView } from '../../records/turn-view.js';
 import type { Change } from '../core/turn-stream.js';

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Description, Listed, PerduraClient } from '../../client.js';
 import type { ListOptions } from '../../client/listing.js';
+import { streamTurn } from '../../client/turns/stream.js';
 import { baseId } from '../../client/tenants/names.js';
 import type { StartOptions } from '../../conversation/protocol/contract.js';
 import { leftOf } from '../../conversation/state/budget.js';
@@ -123,7 +124,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     return started;
   };
 
-  return {
+  const own: Omit<PerduraClient, 'stream'> = {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
     ...guarded(client, SEEN, (_method, id) => see(id)),
@@ -206,6 +207,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     checkRoomForFiles: (bytes) => client.checkRoomForFiles(bytes),
     close: () => Promise.resolve(),
   };
+  return { ...own, stream: (id, message, options) => streamTurn(own, id, message, options) };
 }
 
 type LifeWanted = Pick<StartOptions, 'agent' | 'scope' | 'budget'>;

@@ -16,7 +16,7 @@ import { describeClientWait, toAnswer } from '../core/client-calls.js';
 import { withAnsweredFiles } from '../core/page-requests.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError, invalid } from '../core/errors.js';
-import { END_PATIENCE_MS } from '../core/turn-status.js';
+import { END_PATIENCE_MS } from '../../client/turns/turn-status.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 import { toMedia, withAttachments, type SuppliedFile } from '../core/attachments.js';

@@ -7,7 +7,7 @@ import { isCallId, type CallAnswer } from '../core/answer-calls.js';
 import { attachmentIn, toMedia, type SuppliedFile } from '../core/attachments.js';
 import { checkTools, toAnswer } from '../core/client-calls.js';
 import { choices, choicesForRest, readChoices, withAnsweredFiles, type AnsweredFiles } from '../core/page-requests.js';
-import { isReset } from '../core/conversations.js';
+import { isReset } from '../../client/turns/stream.js';
 import { optional } from '../core/read-body.js';
 import { invalid, unsupported } from '../core/errors.js';
 import { start } from '../native/schemas.js';

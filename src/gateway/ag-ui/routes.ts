@@ -7,7 +7,7 @@ import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
 import { toConversationId, readBody } from '../core/read-body.js';
 import { interactiveTurn, openTurn, openSubmitted, type Reader, type TurnSource } from '../core/interactive-turn.js';
-import { readStatus } from '../core/turn-status.js';
+import { readStatus } from '../../client/turns/turn-status.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createFrames, PROTOCOL, type Frame } from './frames.js';
 import { runRequest, readStart, readWish, type RunRequest, type Wish } from './request.js';

@@ -10,7 +10,7 @@ import { answerCalls, refuseWhileClientRuns, type CallAnswer } from '../core/ans
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem, invalid } from '../core/errors.js';
 import { toConversationId, readAs, readBody, optional } from '../core/read-body.js';
-import { findRunningTurn, findTurn } from '../core/turn-status.js';
+import { findRunningTurn, findTurn } from '../../client/turns/turn-status.js';
 import { interactiveTurn, openTurn, openSubmitted, type TurnSource, type AnsweredCall } from '../core/interactive-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createChunks, toOutput, type Chunk, type Metadata } from './chunks.js';

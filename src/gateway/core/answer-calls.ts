@@ -17,10 +17,11 @@ import { OLDEST } from '../../stores/feed-cursor.js';
 import type { Segment } from './answer.js';
 import { withAttachments } from './attachments.js';
 import { describeClientWait, isSameAnswer, publicCallId, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';
-import type { Conversations, Submitted } from './conversations.js';
+import type { Conversations } from './conversations.js';
+import type { Submitted } from '../../client/turns/stream.js';
 import { GatewayError, invalid } from './errors.js';
-import type { TurnEventAt } from './follow-turn.js';
-import { readStatus } from './turn-status.js';
+import type { TurnEventAt } from '../../client/turns/follow-turn.js';
+import { readStatus } from '../../client/turns/turn-status.js';
 
 /** An answer to a call that a client knows by its id here (AG-UI, AI SDK). */
 export type CallAnswer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input' | 'isError'> & {

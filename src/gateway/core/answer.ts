@@ -16,7 +16,7 @@ import { callTexts, type CallText } from '../../records/turn-view.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
 import type { Conversations } from './conversations.js';
 import { GatewayError, type Problem } from './errors.js';
-import type { TurnEventAt } from './follow-turn.js';
+import type { TurnEventAt } from '../../client/turns/follow-turn.js';
 import { turnStream, withLooks, type TurnDelta } from './turn-stream.js';
 
 /** A text for each model call that spoke. */

@@ -32,7 +32,8 @@ import {
 import { isAnswer, joinTexts } from './answer.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
-import type { Conversations, Submitted } from './conversations.js';
+import type { Conversations } from './conversations.js';
+import type { Submitted } from '../../client/turns/stream.js';
 import { answerClientCalls, readCallIds, fromSubmitted, type AnswerSource } from './answer-calls.js';
 
 export interface SuppliedMessage {

@@ -7,7 +7,7 @@ import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
 import { changesBetween, EMPTY_VIEW, withEvent, type TurnChange, type TurnView } from '../../records/turn-view.js';
 import { parseCursor } from '../../stores/feed-cursor.js';
 import { orSilence } from '../../platform/promises.js';
-import type { TurnEventAt } from './follow-turn.js';
+import type { TurnEventAt } from '../../client/turns/follow-turn.js';
 
 export type Change =
   | TurnChange

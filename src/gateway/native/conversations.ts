@@ -5,7 +5,7 @@ import type { AnswerAgainOptions, AnsweredAgain, Listed } from '../../client.js'
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { idOfRequest } from '../core/read-body.js';
-import { readStatus } from '../core/turn-status.js';
+import { readStatus } from '../../client/turns/turn-status.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { isSettled } from '../../client/listing.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';

@@ -1,12 +1,13 @@
 /** Messages and their turns: sent and waited for, sent and streamed, or queued; then read, live or as they were. */
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import { CLEARED, type Conversations } from '../core/conversations.js';
+import type { Conversations } from '../core/conversations.js';
+import { CLEARED } from '../../client/turns/stream.js';
 import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
-import { waitForEnd } from '../core/turn-status.js';
-import type { TurnEventAt } from '../core/follow-turn.js';
+import { waitForEnd } from '../../client/turns/turn-status.js';
+import type { TurnEventAt } from '../../client/turns/follow-turn.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';

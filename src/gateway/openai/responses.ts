@@ -4,7 +4,8 @@ import { turnNumber, turnId } from '../../records/identity.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
-import type { Conversations, Submitted } from '../core/conversations.js';
+import type { Conversations } from '../core/conversations.js';
+import type { Submitted } from '../../client/turns/stream.js';
 import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js';
 import {
   answerNamed,
@@ -17,7 +18,7 @@ import {
   type Supplied,
 } from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody, idOfRequest } from '../core/read-body.js';
-import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
+import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../../client/turns/turn-status.js';
 import { findPause, answerSnapshots, finalAnswer, schemaIn, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { readSettings, toEcho } from './settings.js';

@@ -7,13 +7,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../client.js';
-import { ClientError } from '../../client/errors.js';
-import { wholeAnswer } from '../../client/reading.js';
+import { ClientError } from '../errors.js';
+import { wholeAnswer } from '../reading.js';
 import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
 import { answerText, NO_USAGE, type Entry } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
-import { GatewayError } from './errors.js';
 
 export interface TurnEventAt {
   /** To go on after it; null where the feed did not bring it. */
@@ -131,7 +130,7 @@ export async function* followSubmitted(
 /** There is no such conversation for its reader, who hears it from the end; what strangers write into an id is no line of a log. */
 function isRefusal(error: unknown): boolean {
   const { kind } = error as Partial<ClientError>;
-  return kind === 'not-found' || kind === 'invalid' || error instanceof GatewayError;
+  return kind === 'not-found' || kind === 'invalid' || (error as Partial<Error>).name === 'GatewayError';
 }
 
 /** One that takes long against others, again and again: `Promise.race` would keep every winner until that one settles. */

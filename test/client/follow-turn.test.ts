@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../src/client.js';
 import { ClientError } from '../../src/client/errors.js';
 import type { FeedEvent, TurnResult } from '../../src/conversation/protocol/contract.js';
-import { followSubmitted, followTurn, type TurnEventAt, createTurnEnds, type TurnEnds } from '../../src/gateway/core/follow-turn.js';
+import { followSubmitted, followTurn, type TurnEventAt, createTurnEnds, type TurnEnds } from '../../src/client/turns/follow-turn.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
 const turn = 'turn_0001';
