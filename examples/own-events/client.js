@@ -1,7 +1,6 @@
 import { createClient } from 'perdura';
-import { loadConfig } from 'perdura/config';
 
-const perdura = await createClient(loadConfig());
+const perdura = await createClient();
 const [id = 'my-desk', text = 'Which tickets are open?'] = process.argv.slice(2);
 await perdura.start(id, { agent: 'desk' });
 await perdura.dispatch(id, { type: 'ticket.opened', payload: { id: 7, title: 'The printer is on fire' } });

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { defineTool } from '../../src/tools/define-tool.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import { callTool, createStage, say, text } from '../support/stage.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
+import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
 const paid: string[] = [];
