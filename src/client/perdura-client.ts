@@ -245,7 +245,8 @@ export function createClientWith({
   };
 
   const list = createList(client);
-  const scope = (name: string): ScopeMemory => createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }, name);
+  const scope = (name: string): ScopeMemory =>
+    createScopeMemory({ client, namespace, taskQueue, store, recall, askWorker, askQuery }, name);
   const scopes = async (): Promise<readonly string[]> => (await store()).scopes.list(namespace);
   const people = createHumanInput({
     handleOf,

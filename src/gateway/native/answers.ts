@@ -5,6 +5,7 @@
  */
 import { z } from '@hono/zod-openapi';
 import { STOP_REASONS } from '../../conversation/protocol/contract.js';
+import { UNFINISHED } from '../../records/turn-end.js';
 import { budget, json, orNull } from './schemas.js';
 
 export const instant = z.number().openapi({ description: 'epoch milliseconds' });
@@ -57,6 +58,7 @@ export const submitted = z
   })
   .openapi('Submitted');
 
+export const turnEnd = z.object({ turn: z.string(), stopReason: z.enum(UNFINISHED), error: z.object(error).optional() }).openapi('TurnEnd');
 const lastError = z.object({ turnId: z.string(), stopReason: z.enum(STOP_REASONS), ...error });
 
 export const listed = z

@@ -163,7 +163,8 @@ export function addMemory(app: GatewayApp): void {
       const { question, ...query } = toQuery(terms, new Date());
       const notes: string[] = [];
       const options = { ...query, onNote: (note: string) => notes.push(note) };
-      const hits = scope === undefined ? await client.search(question, options) : await inScope(client.scope(scope).search(question, options), scope);
+      const hits =
+        scope === undefined ? await client.search(question, options) : await inScope(client.scope(scope).search(question, options), scope);
       return { hits, ...(notes.length > 0 && { notes }) };
     },
   });

@@ -5,6 +5,8 @@ import type { Conversations } from '../core/conversations.js';
 import { CLEARED } from '../../client/turns/stream.js';
 import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
+import type { Entry } from '../../records/message.js';
+import type { TurnEnd } from '../../records/turn-end.js';
 import { GatewayError, toProblem } from '../core/errors.js';
 import { waitForEnd } from '../../client/turns/turn-status.js';
 import type { TurnEventAt } from '../../client/turns/follow-turn.js';
@@ -13,7 +15,7 @@ import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
-import { entry, pendingTurn, submitted, turnResult } from './answers.js';
+import { entry, pendingTurn, submitted, turnEnd, turnResult } from './answers.js';
 import { conversationId, cursor, message, onConversation, onTurn, turnId, waiting, whole } from './schemas.js';
 
 const tag = 'turns';
@@ -163,17 +165,24 @@ export function addTurns(app: GatewayApp): void {
       entries: z.array(entry),
       next: z.int().nullable().openapi({ description: 'for `after`; null: there are no more' }),
       previous: z.int().nullable().openapi({ description: 'for `before`, where `last` was asked for; null: they begin with the first' }),
+      ends: z.array(turnEnd).openapi({ description: 'of their turns, how those ended that have no whole answer' }),
     }),
     act: async ({ client }, { params: { id }, query: { after, before, last, limit, branch } }) => {
+      const endsOf = async (entries: readonly Entry[]): Promise<TurnEnd[]> => {
+        const turns = new Set(entries.map(({ turn }) => turn));
+        return (await client.turnEnds(id)).filter(({ turn }) => turns.has(turn));
+      };
       if (last !== undefined && branch === undefined) {
         const { entries, previous } = await client.latest(id, { last, ...(before !== undefined && { before }) });
-        return { entries: entries.filter(({ slot }) => slot > after), next: null, previous };
+        const later = entries.filter(({ slot }) => slot > after);
+        return { entries: later, next: null, previous, ends: await endsOf(later) };
       }
       const all = (await client.history(id, { after, ...(branch !== undefined && { branch }) })).filter(
         ({ slot }) => slot < (before ?? Infinity),
       );
       const entries = last === undefined ? all.slice(0, limit) : all.slice(-last);
-      return { entries, next: last === undefined && all.length > limit ? (entries.at(-1)?.slot ?? null) : null, previous: null };
+      const next = last === undefined && all.length > limit ? (entries.at(-1)?.slot ?? null) : null;
+      return { entries, next, previous: null, ends: await endsOf(entries) };
     },
   });
 }

@@ -12,7 +12,7 @@ import { refreshList } from '../conversations.js';
 import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { createOutbox, takeFirst, type Outbox } from './outbox.js';
-import { emptyTurn, toTurns, withEvent, type Entry, type Turn, type Words } from './turns.js';
+import { emptyTurn, toTurns, withEvent, type Entry, type Turn, type TurnEnd, type Words } from './turns.js';
 
 export type Conversation = Schema<'Conversation'>;
 export type Branch = Schema<'Branch'>;
@@ -28,6 +28,8 @@ export interface Opened {
   readonly approvals: Signal<readonly Waiting[]>;
   readonly branches: Signal<readonly Branch[]>;
   readonly outbox: Outbox;
+  /** No worker answers for it, though something of it waits for one. */
+  readonly isAway: ReadonlySignal<boolean>;
   /** Turns before those at hand; a promise while they are read. */
   readonly hasEarlier: ReadonlySignal<boolean>;
   readEarlier(): Promise<void>;
@@ -43,6 +45,7 @@ const IN_A_TURN: ReadonlySet<string> = new Set(['thinking', 'running-tools', 'wa
 const PAGE = 160;
 const DRAW_MS = 60;
 const LOOK_MS = 15_000;
+const SILENT_MS = 2_000;
 const SETTLE_MS = 700;
 const SETTLE_TRIES = 5;
 const ASK_AGAIN_MS = 800;
@@ -52,6 +55,7 @@ export function openConversation(id: string): Opened {
   const error = signal<unknown>(undefined);
   const about = signal<Conversation | undefined>(undefined);
   const recorded = signal<readonly Entry[]>([]);
+  const ends = signal<readonly TurnEnd[]>([]);
   const previous = signal<number | null>(null);
   const live = signal<ReadonlyMap<string, Turn>>(new Map());
   const approvals = signal<readonly Waiting[]>([]);
@@ -62,8 +66,10 @@ export function openConversation(id: string): Opened {
   const leaving = new AbortController();
   let unfollow: () => void = () => undefined;
 
+  const isAway = signal(false);
+  let heardAt = Date.now();
   const outbox = createOutbox(id, { onReset: () => void refresh(), onSent: () => void onSent() });
-  const recordedTurns = computed(() => toTurns(recorded.value));
+  const recordedTurns = computed(() => toTurns(recorded.value, ends.value));
   const turns = computed<readonly Turn[]>(() => {
     const going = live.value;
     const now = runningNow(about.value);
@@ -87,6 +93,7 @@ export function openConversation(id: string): Opened {
     batch(() => {
       if (before.length === 0) previous.value = read.previous;
       recorded.value = [...before, ...entries];
+      ends.value = [...ends.value.filter(({ turn }) => before.some((entry) => entry.turn === turn)), ...read.ends];
       for (const turn of recordedTurns.value) for (const words of turn.messages) if (words.id !== undefined) outbox.taken(words.id);
     });
   };
@@ -164,6 +171,8 @@ export function openConversation(id: string): Opened {
   let pending: EventInTurn[] = [];
   let timer: number | undefined;
   const onEvent = (event: LiveEvent): void => {
+    heardAt = Date.now();
+    isAway.value = false;
     if (event.kind === 'resync' || event.kind === 'session') {
       void refresh();
       return;
@@ -236,6 +245,13 @@ export function openConversation(id: string): Opened {
 
   let earlier: Promise<void> | undefined;
   void begin();
+  const isWaiting = (): boolean => running.value !== undefined || outbox.all.value.some((one) => one.state === 'sending');
+  const stopAsking = whileVisible(async () => {
+    const isSilent = isWaiting() && Date.now() - heardAt > SILENT_MS;
+    // One who waits for a person, or for a time, is silent too: its worker answers.
+    if (isSilent) await readAbout().catch(() => undefined);
+    isAway.value = isSilent && about.value !== undefined && about.value.state === 'running' && about.value.status === null;
+  }, SILENT_MS);
   // Where live events are lost for good, what is recorded still says how it goes on.
   const stopLooking = whileVisible(() => (running.value === undefined ? Promise.resolve() : refresh()), LOOK_MS);
   return {
@@ -248,6 +264,7 @@ export function openConversation(id: string): Opened {
     approvals,
     branches,
     outbox,
+    isAway,
     hasEarlier: computed(() => previous.value !== null),
     readEarlier() {
       const before = previous.value;
@@ -261,6 +278,7 @@ export function openConversation(id: string): Opened {
           batch(() => {
             previous.value = read.previous;
             recorded.value = [...read.entries, ...recorded.value];
+            ends.value = [...read.ends, ...ends.value];
           }),
         )
         .catch(() => undefined)
@@ -285,6 +303,7 @@ export function openConversation(id: string): Opened {
       clearTimeout(timer);
       clearTimeout(again);
       stopLooking();
+      stopAsking();
       unfollow();
       outbox.close();
     },

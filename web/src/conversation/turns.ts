@@ -10,6 +10,7 @@ import { EMPTY_VIEW, withEvent as viewWithEvent, type CallPart, type TurnPart, t
 import type { components } from '../api/schema.js';
 
 export type Entry = components['schemas']['Entry'];
+export type TurnEnd = components['schemas']['TurnEnd'];
 export type Media = components['schemas']['Media'];
 /** Until it is sent a file has its name. */
 export type NamedMedia = Media & { readonly name?: string };
@@ -36,20 +37,23 @@ export interface Turn extends TurnView {
   readonly messages: readonly Words[];
   readonly isRunning: boolean;
   readonly model?: string;
+  /** Why it has no whole answer, as it is recorded. */
+  readonly end?: Omit<TurnEnd, 'turn'>;
 }
 
-/** Of entries in their order. */
-export function toTurns(entries: readonly Entry[]): Turn[] {
+/** Of entries in their order. `ends`: of turns that have no whole answer. */
+export function toTurns(entries: readonly Entry[], ends: readonly TurnEnd[] = []): Turn[] {
+  const reasons = new Map(ends.map(({ turn, ...end }) => [turn, end]));
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) {
     const known = turns.get(entry.turn);
     if (known === undefined) turns.set(entry.turn, [entry]);
     else known.push(entry);
   }
-  return [...turns.values()].map(toTurn);
+  return [...turns.values()].map((one) => toTurn(one, reasons.get(one[0]?.turn ?? '')));
 }
 
-function toTurn(entries: readonly Entry[]): Turn {
+function toTurn(entries: readonly Entry[], end: Turn['end']): Turn {
   const [first] = entries;
   const results = new Map(entries.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message] as const] : [])));
   const messages: Words[] = [];
@@ -85,6 +89,7 @@ function toTurn(entries: readonly Entry[]): Turn {
     ...{ ...EMPTY_VIEW, parts, settled: parts.length },
     ...{ id: first?.turn ?? '', session: first?.session ?? 1, at: (first?.ts ?? 0) * 1000, messages },
     isRunning: false,
+    ...(end && { end }),
     ...(model !== undefined && { model }),
   };
 }

@@ -12,7 +12,7 @@ import { Icon } from '../../ui/icon.js';
 import { plainLines, ago, plural } from '../../ui/words.js';
 import { Problem } from '../../ui/parts.js';
 import { VirtualList } from '../../ui/virtual-list.js';
-import { Documents, TurnView } from './turn-view.js';
+import { AWAY, Documents, TurnView } from './turn-view.js';
 
 export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element {
   const goTo = useSignal<{ readonly key: string } | undefined>(undefined);
@@ -85,7 +85,7 @@ function SentMessage({ sent, opened }: { readonly sent: Sent; readonly opened: O
       </div>
       <p class={`receipt small ${sent.state === 'refused' ? 'is-bad' : 'faint'}`} role="status">
         <Icon name={sent.state === 'refused' ? 'warn' : 'wait'} size={14} />
-        {sent.receipt ?? 'Sending …'}
+        {sent.receipt ?? (opened.isAway.value ? AWAY : 'Sending …')}
         {sent.state === 'accepted' && (
           <button type="button" class="button bare tight" onClick={takeBack}>
             Take back

@@ -204,8 +204,8 @@ function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened 
   const result = useSignal<Pick<TurnResult, 'stopReason' | 'error'> | undefined>(turn.result);
   const hasAnswer = turn.parts.at(-1)?.kind === 'text';
   useEffect(() => {
-    if (turn.isRunning || hasAnswer || turn.result !== undefined) return;
-    // What is recorded does not say why a turn has no answer.
+    if (turn.isRunning || hasAnswer || turn.result !== undefined || turn.end !== undefined) return;
+    // One that was cleared or taken back has no record of its end.
     request('get', '/v1/conversations/{id}/turns/{turn}', { path: { id: opened.id, turn: turn.id }, query: { wait: 0 } }).then(
       (answer) => {
         if ('stopReason' in answer) result.value = answer;
@@ -218,17 +218,20 @@ function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened 
     const words =
       turn.waits !== undefined
         ? `${plainText(turn.waits.for, 300)}${turn.waits.until > 0 ? `; again ${untilThen(turn.waits.until)}` : ''}`
-        : 'Working';
+        : opened.isAway.value
+          ? AWAY
+          : 'Working';
     if (waits) return null;
+    const isBusy = turn.waits === undefined && !opened.isAway.value;
     return (
       <p class="doing small" role="status">
-        <Icon name={turn.waits === undefined ? 'busy' : 'wait'} size={15} class={turn.waits === undefined ? 'spin' : ''} />
+        <Icon name={isBusy ? 'busy' : 'wait'} size={15} class={isBusy ? 'spin' : ''} />
         {words}
       </p>
     );
   }
-  const end = turn.result ?? result.value;
-  if (end === undefined || end.stopReason === 'end') return null;
+  const end = turn.result ?? turn.end ?? result.value;
+  if (end === undefined || (end.stopReason === 'end' && end.error === undefined)) return null;
   return (
     <p class={`note ${end.error !== undefined ? 'bad' : ''}`}>
       <Icon name={end.error !== undefined ? 'warn' : 'stop'} size={15} />
@@ -240,7 +243,11 @@ function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened 
   );
 }
 
+/** What to do where nothing happens, since no worker runs. */
+export const AWAY = 'No worker answers. It goes on as soon as one runs: `perdura worker` starts one';
+
 const END_WORDS: Readonly<Record<string, string>> = {
+  end: 'The answer was cut',
   interrupted: 'Stopped by a person',
   'tool-limit': 'Stopped: it called as many tools as a turn may',
   budget: 'Stopped: the budget of this conversation is used up',

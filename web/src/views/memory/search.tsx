@@ -118,8 +118,8 @@ export function Search({ scope }: { readonly scope: string }): JSX.Element {
         <div class="empty">
           <h2>Ask in your own words</h2>
           <p>
-            Messages, results of tools, HISTORY, MEMORY.md, facts and summaries are searched. Times that the question names
-            count: “last May”, “2026-03”.
+            Messages, results of tools, HISTORY, MEMORY.md, facts and summaries are searched. Times that the question names count: “last
+            May”, “2026-03”.
           </p>
         </div>
       ) : (
