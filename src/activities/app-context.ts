@@ -13,14 +13,10 @@ const HEALED_BYTES = 4 * 1024;
  * where there is none. What the store has lost is an error: a tool that goes on without it could do harm.
  */
 export async function readAppContext(dependencies: TraceStore, at: AppContextRef | undefined): Promise<JsonObject> {
-  if (!at) return {};
-  const all = await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues(dependencies, one)));
-  const lost = all.indexOf(undefined);
-  if (lost >= 0) {
-    const { ref } = [at, ...(at.changes ?? [])][lost] ?? at;
-    throw new Error(`cannot read the context that tools share (${ref}): the store has lost it; send it again with a message`);
-  }
-  return merged(all);
+  const { values, lost } = await readAll(dependencies, at);
+  if (lost !== undefined)
+    throw new Error(`cannot read the context that tools share (${lost}): the store has lost it; send it again with a message`);
+  return values;
 }
 
 /**
@@ -31,12 +27,9 @@ export async function handBackContext(
   { store, key }: TraceStore,
   { parent: { conversation, life }, given, now }: HandBack,
 ): Promise<HandedBack | null> {
-  const read = async (at: AppContextRef | null): Promise<JsonObject | undefined> => {
-    const all = at ? await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues({ store, key }, one))) : [];
-    return all.includes(undefined) ? undefined : merged(all);
-  };
-  const [before, after] = await Promise.all([read(given), read(now)]);
-  if (!before || !after) return null;
+  const both = await Promise.all([given, now].map((at) => readAll({ store, key }, at ?? undefined)));
+  if (both.some(({ lost }) => lost !== undefined)) return null;
+  const [before = {}, after = {}] = both.map(({ values }) => values);
   const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const changed = Object.entries(after).filter(
     ([name, value]) => !Object.hasOwn(before, name) || JSON.stringify(before[name]) !== JSON.stringify(value),
@@ -59,13 +52,17 @@ export async function writeAppContext(
   return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null, ...(isShort && { values: change }) } };
 }
 
-async function readValues({ store, key }: TraceStore, { ref, origin }: ValuesRef): Promise<JsonObject | undefined> {
-  const text = await store.bodies.get({ ...key, ...origin }, ref);
-  return text === undefined ? undefined : (JSON.parse(text) as JsonObject);
-}
-
-function merged(all: readonly (JsonObject | undefined)[]): JsonObject {
-  return withoutNulls(all.reduce<JsonObject>((values, change) => ({ ...values, ...change }), {}));
+/** `lost`: the first reference to what the store no longer has. */
+async function readAll(
+  { store, key }: TraceStore,
+  at: AppContextRef | undefined,
+): Promise<{ readonly values: JsonObject; readonly lost?: string }> {
+  const refs: readonly ValuesRef[] = at ? [at, ...(at.changes ?? [])] : [];
+  const texts = await Promise.all(refs.map(({ ref, origin }) => store.bodies.get({ ...key, ...origin }, ref)));
+  const lost = refs.find((_, i) => texts[i] === undefined)?.ref;
+  const all = texts.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as JsonObject]));
+  const values = all.reduce<JsonObject>((before, change) => ({ ...before, ...change }), {});
+  return { values: withoutNulls(values), ...(lost !== undefined && { lost }) };
 }
 
 function withoutNulls(values: JsonObject): JsonObject {

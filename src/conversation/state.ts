@@ -12,7 +12,6 @@ import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.j
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
 import type { AppContextRef, HandedBack } from './outbox/writes.js';
-
 import type { Pace, EndedTurn, Retry, Turn } from './state/turn-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';

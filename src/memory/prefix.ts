@@ -166,7 +166,7 @@ function isOfApp({ message }: Entry): boolean {
 }
 
 /**
- * A chunk that was updated stands in its first version's place, and one that was removed is in no context.
+ * An updated chunk has the place of its first version; a removed one is in no context.
  *
  * @rule memory/latest-chunks: Of the application's chunks, what goes on from a turn has those of its line that were there at its end, each in
  *   its latest version. (test: test/activities/chunks-of-lives.test.ts)

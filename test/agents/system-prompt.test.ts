@@ -74,7 +74,9 @@ describe('a loader', () => {
     write('ada/SOUL.md', 'another soul');
     expect((await load('ada', 'ada', hash.slice(0, 16))).system).toBe('soul');
     expect((await load('ada')).system).toBe('another soul');
-    expect((await load('ada', 'ada', hash.slice(0, 16))).system).toBe('another soul');
+    // Also when another turn has seen the later one; another worker knows no more than the files.
+    expect((await load('ada', 'ada', hash.slice(0, 16))).system).toBe('soul');
+    expect((await createAgentLoader(agents, () => Date.now() + 60_000)('ada', 'ada', hash.slice(0, 16))).system).toBe('another soul');
   });
 
   test('does not take a MEMORY.md from the agent: memory is the scope’s', async () => {

@@ -31,8 +31,8 @@ import schemathesis
 @schemathesis.hook
 def before_call(context, case, kwargs):
     wait = (case.query or {}).get("wait")
-    if str(wait).isdigit() and 5 < int(wait) <= 3600:
-        case.query["wait"] = 5
+    if str(wait).isdigit() and 1 < int(wait) <= 3600:
+        case.query["wait"] = 1
 `;
 /** Both send wrong tokens, of which thirty a minute are answered with 401, and all others with 429. */
 const APART = ['ignored_auth', 'missing_required_header'];

@@ -199,7 +199,10 @@ test('what a session was for, and what it left open, stands in its entry in HIST
   consolidator = () => overloaded();
   await world.client.reset(id);
   const [fallback, summary] = await historyOf(scope);
-  expect(summary).toMatchObject({ kind: 'summary', text: '[2026-11-21 10:00] They ship.\nGoal: Ship release 4\nStill open: tag it' });
+  // On a busy machine it may come so late that its turns stand there word for word before it.
+  const late = String.raw`(?:\[supersedes the raw fallback of [^\]]+\]\n)?`;
+  const words = new RegExp(String.raw`^${late}\[2026-11-21 10:00\] They ship\.\nGoal: Ship release 4\nStill open: tag it$`);
+  expect(summary).toMatchObject({ kind: 'summary', text: expect.stringMatching(words) });
   expect(fallback?.text).toMatch(/^\[raw-fallback\]\n[^]*\nGoal: Ship release 4\nStill open: tag it$/);
 });
 

@@ -8,7 +8,7 @@ import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { HAND_OVER } from '../../conversation/opening.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import { type ChangeCause, foldedLine, type MemoryText, newLines, NO_MEMORY_VERSION, toLines } from '../../records/memory/documents.js';
-import { listSlots, type SlotRange } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import type { MemoryNews, ModelStepInput } from '../../conversation/turn/model-step-effects.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/known-models.js';
@@ -168,13 +168,13 @@ const BY_MODEL: readonly ChangeCause[] = ['consolidation', 'care'];
 /**
  * What a turn that begins must hear of changes in MEMORY.md since the prompts of its epoch told of it (design section 4). Undefined where nothing
  * has changed, or where all that is new was learned from turns that the prompt has: they say it better, and a later one may say otherwise.
- * `context`: slots of the prompt.
+ * `cited`: messages of `context` that the prompt shows by their ends alone.
  */
 export async function memoryNews(
   { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
   pinned: NonNullable<ModelStepInput['pinned']>,
   now: { readonly version: string; readonly forgotten: number },
-  context: readonly SlotRange[],
+  { context, cited = [] }: Pick<ModelStepInput['call'], 'context' | 'cited'>,
 ): Promise<MemoryNews | undefined> {
   if (now.forgotten > pinned.forgotten) return { kind: 'epoch' };
   if (now.version === pinned.told) return undefined;
@@ -187,7 +187,9 @@ export async function memoryNews(
   if (!isByModel && newLines(present, told).length > 0) return { kind: 'epoch' };
   const learned = changes.slice(at + 1).flatMap(({ lines }) => lines.filter(({ source }) => source.conversation === key.conversation));
   const entries = learned.length > 0 ? await store.entries.read(key, listSlots(context)) : [];
+  const inPart = new Set(listSlots(cited));
   const turns = new Set(entries.map((entry) => entry?.turn));
+  for (const entry of entries) if (entry && inPart.has(entry.slot)) turns.delete(entry.turn);
   const shown = learned.filter(({ source: { turn_ids: from = [] } }) => from.length > 0 && from.every((turn) => turns.has(turn)));
   const text = describeChange(told, present, new Set(shown.map(({ line }) => foldedLine(line))));
   if (text === undefined) return undefined;

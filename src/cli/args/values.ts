@@ -36,10 +36,23 @@ export function parseCount(text: string): number {
   return count;
 }
 
-/** `provider/model`, as the workflow takes it. */
+/** Of an option: `provider/model`, as the workflow takes it. */
 export function parseModelName(text: string): string {
-  if (/^[!-.0-~]{1,64}\/[!-~]{1,128}$/.test(text)) return text;
-  throw new InvalidArgumentError(`${JSON.stringify(text)} is no model: write provider/name, such as anthropic/claude-sonnet-5-5.`);
+  const refusal = refuseModelName(text);
+  if (refusal !== undefined) throw new InvalidArgumentError(`${refusal}.`);
+  return text;
+}
+
+/** Of an argument, or of a line in the chat. */
+export function readModelName(text: string): string {
+  const refusal = refuseModelName(text);
+  if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
+  return text;
+}
+
+function refuseModelName(text: string): string | undefined {
+  if (/^[!-.0-~]{1,64}\/[!-~]{1,128}$/.test(text)) return undefined;
+  return `${JSON.stringify(text)} is no model: write provider/model, such as anthropic/claude-sonnet-5-5`;
 }
 
 export function parsePort(text: string): number {

@@ -6,7 +6,7 @@ import type { Consolidation, Status, TurnResult } from '../../conversation/proto
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
 import type { ChatSession } from './chat-session.js';
-import { parseModelName } from '../args/values.js';
+import { readModelName } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
@@ -150,7 +150,7 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
 
 /** Without a name it says which answers. */
 export async function chooseModel({ client, id }: ChatSession, name: string): Promise<string> {
-  if (name !== '') await client.setModel(id, name === 'default' ? null : parseModelName(name));
+  if (name !== '') await client.setModel(id, name === 'default' ? null : readModelName(name));
   const words = describeModel(await client.status(id));
   return name === ''
     ? `${words}\n/model provider/name chooses another, /model default that of the agent`

@@ -6,7 +6,7 @@ import type { Decision } from '../../conversation/protocol/human-input.js';
 import type { Budget } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { CALL_PATTERN, findRunning, pickApproval, type Verb } from '../args/find-conversation.js';
-import { parseAmount, parseModelName, parseTokens, readJsonObject, readText } from '../args/values.js';
+import { parseAmount, parseTokens, readModelName, readJsonObject, readText } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
 import { queryWords, signalWords, updateWords } from '../session/connect.js';
 import { canAsk, confirm } from '../terminal/input.js';
@@ -149,7 +149,7 @@ export const DECIDE: readonly CommandRow[] = [
     help: `It answers from the next call on, with its limits and price; a call that runs goes on with the old one. Sub-agents keep theirs. Where
 the worker has no such provider, the next turn fails and names those that there are; the conversation stays as it is.`,
     async run(frame, given: string, name: string | undefined): Promise<Answer> {
-      const wanted = name === undefined || name === 'default' ? null : parseModelName(name);
+      const wanted = name === undefined || name === 'default' ? null : readModelName(name);
       const session = await frame.open({ needsWorker: true });
       const id = await findRunning(session, given);
       if (name !== undefined) await session.withSlowNotice(`asking ${id}`, session.client.setModel(id, wanted));

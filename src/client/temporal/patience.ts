@@ -43,7 +43,8 @@ export async function unlessNoWorker<T>(
     signal?.addEventListener('abort', pass, { once: true });
     let [without, failing] = [0, 0];
     const look = async (): Promise<void> => {
-      const [isThere, why] = await Promise.all([hasWorker().catch(() => true), whyFailing?.().catch(() => undefined)]);
+      const isThere = await hasWorker().catch(() => true);
+      const why = isThere ? await whyFailing?.().catch(() => undefined) : undefined;
       without = isThere ? 0 : without + 1;
       failing = why === undefined ? 0 : failing + 1;
       if (without === LOOKS_WITHOUT) reject(await giveUp());

@@ -27,6 +27,7 @@ import { estimateTokens } from '../../records/token-estimate.js';
 const REMEMBERED = 20;
 /** Chunk ids in a result. */
 const MAX_NAMED = 200;
+
 /**
  * The same id twice is one event (context/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
  * (context/events-bounded).

@@ -7,7 +7,6 @@ import { addUsage } from '../../records/message.js';
 import { listSlots, withSlot } from '../../records/slots.js';
 import type { ConfigureRequest } from './settings.js';
 import type { EventOf } from '../event.js';
-
 import type { AppContextRef, StepFailure } from '../outbox/writes.js';
 
 /** Ids of the model step and the tools in flight: what a stop is for. */

@@ -218,7 +218,9 @@ const tool = z.object({
   name: z.string(),
   outcome: z.enum(['ok', 'error', 'rejected', 'cancelled', 'unknown']),
   text: z.string(),
-  item: z.object({ id: z.string().regex(/^mem_[0-9a-f]{6,64}$/), citation: z.string().max(64 * 1024) }).optional(),
+  item: z
+    .object({ id: z.string().regex(/^mem_[0-9a-f]{6,64}$/), citation: z.string().max(64 * 1024), isPlain: z.literal(true).optional() })
+    .optional(),
   files: z.object({ read: paths, edited: paths, written: paths }).optional(),
 });
 

@@ -1,9 +1,10 @@
+import { createServer, type AddressInfo } from 'node:net';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { programInHints, startCommands } from '../../../src/cli/services/temporal-connection.js';
+import { isListening, programInHints, startCommands } from '../../../src/cli/services/temporal-connection.js';
 import { createOutput } from '../../../src/cli/terminal/output.js';
 
 let installed: string;
@@ -45,4 +46,20 @@ test('what stands beside the data names it so, and the data stay as they are', a
   expect(await text(stderr)).toBe(
     '`npx perdura new` starts one, `npx perdura` alone talks; perdura goes on\nno such conversation: `npx perdura list` shows them\n',
   );
+});
+
+test('what listens is found by addresses of either kind', async () => {
+  for (const host of ['127.0.0.1', '::1']) {
+    const server = createServer();
+    const isThere = await new Promise<boolean>((resolve) =>
+      server.once('error', () => resolve(false)).listen(0, host, () => resolve(true)),
+    );
+    // A machine may have no IPv6.
+    if (!isThere) continue;
+    const { port } = server.address() as AddressInfo;
+    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    expect([address, await isListening(address)]).toEqual([address, true]);
+    await new Promise((resolve) => server.close(resolve));
+    expect([address, await isListening(address)]).toEqual([address, false]);
+  }
 });
