@@ -2,6 +2,7 @@
  * `npm run bench`: the numbers of design section 8, as ratios to bare workflows, on servers that it starts itself on free ports.
  * Arguments after `--`: names of rows, `--quick`, `-o json`, `--compare FILE`. Compiled without type checks, which are `npm run check`'s.
  */
+import { cp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
@@ -33,5 +34,7 @@ async function compile() {
     cwd: root,
   });
   if (result.code !== 0) throw Object.assign(new Error(`${result.output.trim()}\n\nThe bench does not compile.`), { exitCode: 1 });
+  // What the compiled product reads beside its code.
+  await cp(join(root, 'data'), join(compiled, 'data'), { recursive: true });
   report('Bench', `compiled in ${seconds(begin)}`);
 }

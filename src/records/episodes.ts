@@ -76,6 +76,15 @@ export interface EpisodeLinks {
   readonly task?: Task;
   /** Epoch seconds of the first and the last message that it is about; `ts` is when it was made. */
   readonly about?: readonly [number, number];
+  /** Of the messages that people sent with pictures or documents: the newest. */
+  readonly files?: readonly SentFiles[];
+}
+
+/** The pictures, sound, video and documents of one message. */
+export interface SentFiles {
+  readonly slot: number;
+  readonly turn: string;
+  readonly count: number;
 }
 
 /** What stands for older episodes that are no longer shown one by one. */

@@ -178,7 +178,7 @@ test('an agent says how much of the memory is shown, and a model that can read a
   const all = await base();
   expect(all).toMatch(/\n1\) .*They chose pnpm\.\n[^]*\n2\) /);
   expect(all).not.toMatch(/Before these|read_episode/);
-  const little = await base({ limits: { maxEpisodic: 1, maxSemantic: 1 }, canRead: true });
+  const little = await base({ limits: { maxEpisodic: 1, maxSemantic: 1 }, tools: { canRead: true } });
   expect(little).toMatch(/\nBefore these: turns 1–2, [^]* one summary \(ep_0001\)[^]*\nread_episode shows what a summary stands for/);
   expect(little).not.toContain('\n2) ');
   expect(little.match(/^- /gm)).toHaveLength(1);

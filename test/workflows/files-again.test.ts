@@ -19,7 +19,7 @@ const shoot = defineTool({
   run: ({ n }) => ({ ok: true, content: `picture ${n}`, images: [{ mediaType: 'image/png', base64: picture(n) }] }),
 });
 
-const stage = createStage();
+const stage = createStage({ by: 'last' });
 let world: World;
 
 beforeAll(async () => {
@@ -49,4 +49,31 @@ test('the oldest pictures of tools leave a prompt with the address at which open
   expect([shows(before, 3), shows(before, 20)]).toEqual([false, true]);
   expect([shows(after, 3), shows(after, 4)]).toEqual([true, false]);
   expect(JSON.stringify(after?.messages.at(-1))).toContain('a file');
+});
+
+describe('a picture that a person sent', () => {
+  test('is told with the summary that its message became, in a fork too, with the address at which it is shown again', async () => {
+    const [id, fork] = [world.id(), world.id()];
+    const note = /a file of turn 1 at ([0-9a-f]{12}\/\d+)/;
+    const open = (request: ApiRequest) =>
+      callTool('open_memory', { at: note.exec(JSON.stringify(request.messages))?.[1] ?? 'none', around: 0 });
+    await world.client.send(
+      id,
+      { text: say(id, 'what is this?'), images: [{ mediaType: 'image/png', base64: picture(1) }] },
+      { start: { scope: 'pictures' } },
+    );
+    for (let n = 2; n <= 8; n++) await world.client.send(id, say(id, `and then ${n}`));
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
+    await world.client.send(id, say(id, 'go on'));
+    stage.play(id, open, text('I see it again.'));
+    await world.client.send(id, say(id, 'look at it again'));
+    const [before, after] = stage.requests(id).slice(-2);
+    expect([shows(before, 1), shows(after, 1)]).toEqual([false, true]);
+
+    await world.client.fork(id, { at: 'turn_0009', id: fork });
+    stage.play(fork, open, text('I see it too.'));
+    await world.client.send(fork, say(fork, 'look at it again'));
+    const [without, again] = stage.requests(fork).slice(-2);
+    expect([shows(without, 1), shows(again, 1)]).toEqual([false, true]);
+  });
 });

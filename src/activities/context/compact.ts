@@ -12,7 +12,7 @@ import { citedTokens } from '../../conversation/context/citing.js';
 import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
-import { boundedBundle, folded, timeSpan, toFolding, beginningIn } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, filesIn, folded, timeSpan, toFolding, beginningIn } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan, type CompactionWindow } from '../../memory/compaction/window.js';
@@ -34,7 +34,7 @@ import { withHeartbeat, hashRequest } from '../key.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
+import { hasMemoryChannel, howToRead } from '../tools/tools-of.js';
 import { summarizedTask, type CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
@@ -176,6 +176,7 @@ async function makeMemory(
     ...redacted,
     task,
     about: timeSpan(whole),
+    ...filesIn(whole),
     ...(supersedes.length > 0 && { supersedes }),
     ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
   };
@@ -208,8 +209,8 @@ async function makeMemory(
   // Ours stands there already where an attempt before this one has come so far.
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
-  const canRead = canReadEpisodes(config, dependencies.tools);
-  const bundle = boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, canRead }, input.line, count);
+  const tools = howToRead(key, config, dependencies.tools);
+  const bundle = boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, ...tools }, input.line, count);
   const text = [bundle, ...inPart(window, await summarizedBefore(store, key, window, all))].join('\n\n');
   const made: CompactionRecord = {
     inputsHash: hashRequest([whole, given]),

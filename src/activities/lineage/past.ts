@@ -40,7 +40,7 @@ import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds } from '../model-step/prompt-budget.js';
 import { listUnclaimed } from '../memory/claims.js';
-import { canReadEpisodes } from '../tools/tools-of.js';
+import { howToRead, type HowToRead } from '../tools/tools-of.js';
 import { type Cut, listSlots } from '../../records/slots.js';
 
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
@@ -67,8 +67,7 @@ export interface Wanted {
 
 /** How the agent has its memory shown. */
 interface Shows extends ShownMemory {
-  /** It has the tool that reads an episode. */
-  readonly canRead: boolean;
+  readonly tools: HowToRead;
   /** Tokens at which a compaction is due: what stands before the messages is kept small beside it. */
   readonly line: number;
 }
@@ -111,8 +110,8 @@ async function readHealed<P extends Beforehand>(
     prefix = find(past);
   }
   if (prefix) {
-    const canRead = canReadEpisodes(config, dependencies.tools);
-    return { past, prefix, shows: { ...config.context, canRead, line: await compactionThreshold(dependencies, config) } };
+    const tools = howToRead(dependencies.key, config, dependencies.tools);
+    return { past, prefix, shows: { ...config.context, tools, line: await compactionThreshold(dependencies, config) } };
   }
   const attempted = turn === undefined ? `cannot go on from ${key.conversation}` : `${key.conversation} has no ${turn}`;
   throw ApplicationFailure.nonRetryable(`${attempted}: ${whatThereIs(key.conversation, past, turn)}`, 'unknown-turn');
@@ -157,7 +156,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   // Where all of the session is still there, it says itself what it is for.
   const pinned =
     slotsIn(context).length === slotsIn(session).length ? null : redactTask(summarizedTask(task, summarized, beginningIn(spoken)), redact);
-  const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
+  const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, ...shows.tools }, shows.line, estimateStringTokens);
   const messages = entriesInTurns(context).map(({ message }) => message);
   const [first] = entriesInTurns(session);
   return {

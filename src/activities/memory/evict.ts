@@ -22,11 +22,11 @@ import { summarizedTask, type Task } from '../../records/episodes.js';
 import { DocumentRefused, type ConversationKey, type Store, type EpisodeRecord, type Documents } from '../../stores/store.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { canReadEpisodes } from '../tools/tools-of.js';
+import { howToRead, type HowToRead } from '../tools/tools-of.js';
 import { usableConfig } from '../model-step/prompt-budget.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
-import { boundedBundle, beginningIn, timeSpan } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, beginningIn, filesIn, timeSpan } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
 import { countShown } from '../../memory/tokens.js';
@@ -41,7 +41,7 @@ export async function evict(dependencies: ConversationDependencies, { session, m
   const result = { life: key.life, session, finished: true };
   if (what.kind === 'trim') {
     const config = await usableConfig(dependencies, dependencies.identity);
-    const shows = config && { limits: config.context, canRead: canReadEpisodes(config, tools) };
+    const shows = config && { limits: config.context, tools: howToRead(key, config, tools) };
     const trimmed = await trim(store, key, { ...what, session, move }, shows);
     if (trimmed) log.info('consolidated turns left the prompt', { messages: trimmed.messages, tokens: trimmed.tokens });
     return { ...result, ...(trimmed && { trimmed }) };
@@ -79,8 +79,7 @@ async function writeFallback(
 /** How an agent has its memory shown. */
 interface Shows {
   readonly limits?: Partial<ShownMemory>;
-  /** It has the tool that reads an episode. */
-  readonly canRead?: boolean;
+  readonly tools?: HowToRead;
 }
 
 /** Undefined, and nothing is written, where the prompt would have as much as before or more. */
@@ -101,7 +100,7 @@ export async function trim(
     epoch,
     move,
   }: TrimInput & Pick<EvictInput, 'session' | 'move'>,
-  { limits = {}, canRead = false }: Shows = {},
+  { limits = {}, tools }: Shows = {},
 ): Promise<TrimmedTurns | undefined> {
   const [older, parts, summaries, episodes, { facts }, tombstones] = await Promise.all([
     readThere(store, key, before),
@@ -147,6 +146,7 @@ export async function trim(
     summary: redact([summariesInOrder(texts), recap, workNotes(whole)].filter(Boolean).join('\n')),
     task: pinned,
     about: timeSpan(whole),
+    ...filesIn(whole),
     tags: ['trimmed', ...(unsummarized.length > 0 ? [SHORTENED] : [])],
     salience: 0.5,
     ...(late.length > 0 && { supersedes: late.map((one) => one.id) }),
@@ -154,7 +154,7 @@ export async function trim(
   };
   const count = (shown: string): number => Math.ceil(measureTokens(shown) * tokenRatio);
   const bundle = retrieve(withoutSuperseded([episode, ...others]), facts, limits);
-  const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, count);
+  const text = boundedBundle({ ...bundle, ...pinned, ...tools }, line ?? Infinity, count);
   const out = new Set(listSlots(leftOut));
   const leaving = entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message);
   const tokens = countShown(leaving, count);

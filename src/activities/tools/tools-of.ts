@@ -7,7 +7,9 @@ import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools
 import type { Tool } from '../../tools/tool.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
+import { addressIn } from '../../memory/recall/indexed-texts.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
+import type { ConversationKey } from '../../stores/store.js';
 
 export interface AgentTools {
   readonly registry: ToolRegistry;
@@ -76,9 +78,16 @@ function offeredNames(
   return [...names, ...MEMORY_TOOLS.filter((name) => !names.includes(name) && tools.find(name))];
 }
 
-/** Whether what a prompt says of older turns can be read. */
-export function canReadEpisodes(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
-  return tools.find('read_episode') !== undefined && offeredNames(config, tools).includes('read_episode');
+/** How what a prompt says of older turns can be read, for a text that says so. */
+export interface HowToRead {
+  readonly canRead: boolean;
+  readonly addressOf?: (slot: number) => string;
+}
+
+/** `key`: whose messages they are. */
+export function howToRead(key: ConversationKey, config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): HowToRead {
+  const canRead = tools.find('read_episode') !== undefined && offeredNames(config, tools).includes('read_episode');
+  return { canRead, ...(canOpenMemory(config, tools) && { addressOf: (slot) => addressIn(key, slot) }) };
 }
 
 /** What left a prompt can be looked at again. */

@@ -4,12 +4,12 @@
  */
 import { type EpisodicItem, type SemanticItem, episodicId, itemNumber } from '../../records/memory/items.js';
 import { indented, oneLine, withoutHeadings, cut, thatFit } from '../../records/text.js';
-import { type Task, type EpisodeFold, type EpisodeLinks, pinnedAgain } from '../../records/episodes.js';
+import { type Task, type EpisodeFold, type EpisodeLinks, type SentFiles, pinnedAgain } from '../../records/episodes.js';
 import type { CountTokens } from '../tokens.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { turnNumber } from '../../records/identity.js';
 import { SUMMARY_LIMITS } from './summary-answer.js';
-import { isFromPerson, isNotice, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
+import { isFromPerson, isNotice, shownText, sourcesIn, type ConversationMessage, type Entry } from '../../records/message.js';
 
 export interface SnapshotParts {
   /** In the order of showing, which is that of time; how many there are, `retrieve` decides. */
@@ -18,6 +18,8 @@ export interface SnapshotParts {
   readonly earlier?: Earlier;
   /** The tool that reads an episode is offered. */
   readonly canRead?: boolean;
+  /** Of a message, for open_memory; absent where that is not offered. */
+  readonly addressOf?: AddressOf | undefined;
   /** In the order of showing. */
   readonly semantic?: readonly Pick<SemanticItem, 'fact'>[];
   readonly goal?: string;
@@ -25,11 +27,14 @@ export interface SnapshotParts {
   readonly openTasks?: readonly string[];
 }
 
+type AddressOf = (slot: number) => string;
+
 /** Parts without content are left out; '' when all are. Does not end in a line feed. */
 export function memoryBundle({
   episodic = [],
   earlier,
   canRead = false,
+  addressOf,
   semantic = [],
   goal = '',
   goalFrom,
@@ -37,10 +42,11 @@ export function memoryBundle({
 }: SnapshotParts): string {
   const summaries = episodic
     .filter(({ summary }) => indented(summary, '') !== '')
-    .map(({ summary, id, turn_ids = [], ts = 0, about }) =>
+    .map(({ summary, id, turn_ids = [], ts = 0, about, files = [] }) =>
       [
         indented(withoutHeadings(summary), '   '),
         ...(id === undefined ? [] : [`   (${id}: ${describeEpisodes([{ turn_ids, ts, ...(about && { about }) }])})`]),
+        ...(addressOf && files.length > 0 ? [`   (${describeFiles(files, addressOf)})`] : []),
       ].join('\n'),
     );
   const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
@@ -68,6 +74,14 @@ export function memoryBundle({
 const GOAL = 'Goal: ';
 /** No goal: `Hi there!` is none. */
 const BEGAN = 'The session began with: ';
+
+function describeFiles(files: readonly SentFiles[], addressOf: AddressOf): string {
+  const each = files.map(({ turn, count, slot }) => {
+    const what = count === 1 ? 'a file' : `${count} files`;
+    return `${what} of turn ${turnNumber(turn)} at ${addressOf(slot)}`;
+  });
+  return `pictures and documents are not shown any more; open_memory shows them again: ${each.join(', ')}`;
+}
 
 function earlierText({ text, episodes }: Earlier): string {
   const [newest, oldest] = [episodes[0]?.id ?? '', episodes.at(-1)?.id ?? ''];
@@ -97,10 +111,7 @@ export interface MemoryBundle {
   readonly semantic: readonly SemanticItem[];
 }
 
-interface BoundedParts extends MemoryBundle, Partial<Task> {
-  /** The tool that reads an episode is offered. */
-  readonly canRead?: boolean;
-}
+interface BoundedParts extends MemoryBundle, Partial<Task>, Pick<SnapshotParts, 'canRead' | 'addressOf'> {}
 
 /**
  * `line`: tokens at which a compaction is due. The goal and the open tasks stay; the least salient facts go first, then the texts of
@@ -184,6 +195,18 @@ export function refolded({ text, through }: EpisodeFold, newIds: ReadonlyMap<str
   const numbers = [...newIds.keys()].map(itemNumber).filter((number) => number <= itemNumber(through));
   const newest = numbers.length === 0 ? undefined : newIds.get(episodicId(Math.max(...numbers)));
   return { text, through: newest ?? episodicId(0) };
+}
+
+/** Of how many messages a summary says where their files are. */
+const MAX_FILES = 8;
+
+/** Where the files are that people sent with these messages. */
+export function filesIn(entries: readonly Pick<Entry, 'slot' | 'turn' | 'message'>[]): Pick<EpisodeLinks, 'files'> {
+  const files = entries.flatMap(({ slot, turn, message }): SentFiles[] => {
+    const count = isFromPerson(message) ? sourcesIn(message).length : 0;
+    return count > 0 ? [{ slot, turn, count }] : [];
+  });
+  return files.length > 0 ? { files: files.slice(-MAX_FILES) } : {};
 }
 
 /** Epoch seconds of the first and the last of these messages. */

@@ -46,6 +46,10 @@ export const episodeLinksSchema = z.object({
     })
     .optional(),
   about: z.tuple([seconds, seconds]).optional(),
+  files: z
+    .array(z.object({ slot: z.int().positive(), turn: z.string().max(40), count: z.int().positive() }))
+    .max(100)
+    .optional(),
 });
 
 /** How an episode was made. */
