@@ -127,7 +127,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
+      return lookAfterChildren(endStoppedTools({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
     default:
       return unknownEvent(state, event);
   }
@@ -157,7 +157,10 @@ function completeEffect(state: ConversationState, event: EventOf<'effect-complet
   const kind = kindOf(event.effect);
   if (!kind) return rejectEffect(state, event);
   const running = state.inFlight.find(({ effect, id }) => effect === event.effect && id === event.id);
-  if (!running) return kind.late?.(state, event.id, event.output) ?? state;
+  if (!running) {
+    const rest = endStoppedTools(state, event.id);
+    return kind.late?.(rest, event.id, event.output) ?? rest;
+  }
   const ended = withoutRetry(landed(state, running), kind.retriedAs ?? event.id);
   const { id, output, at } = event;
   return held(ended, kind.completed(ended, { id, input: running.input, output, at }));
@@ -167,9 +170,17 @@ function failEffect(state: ConversationState, event: EventOf<'effect-failed'>): 
   const kind = kindOf(event.effect);
   if (!kind) return rejectEffect(state, event);
   const running = state.inFlight.find(({ effect, id }) => effect === event.effect && id === event.id);
-  if (!running) return state;
+  if (!running) return endStoppedTools(state, event.id);
   const { id, failure, at } = event;
   return endIfStopped(kind.failed(landed(state, running), { id, input: running.input, failure, at }));
+}
+
+/** All of them where none is named: the next run hears of none. */
+function endStoppedTools(state: ConversationState, ended?: string): ConversationState {
+  const { stoppedTools = [], ...others } = state;
+  const left = ended === undefined ? [] : stoppedTools.filter((id) => id !== ended);
+  if (left.length === stoppedTools.length) return state;
+  return left.length === 0 ? others : { ...others, stoppedTools: left };
 }
 
 function landed(state: ConversationState, running: Effect): ConversationState {

@@ -164,10 +164,14 @@ export const HAND_OVER: RunLength = { events: 3_000, bytes: 2 * 1024 * 1024, upd
 /** Characters of state that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
 const MAX_STATE = 1_500_000;
 
+/** How much longer a run may be that waits for a tool which hears no stop: the next run would not hear its result. */
+const WAITING = 3;
+
 /** What is due a hand-over, for people; undefined while none is due, and while one has been decided already. */
 export function handOverReason(state: ConversationState, length: RunLength): string | undefined {
   if (state.handOver !== null) return undefined;
   const limits = state.settings?.handOver ?? HAND_OVER;
-  const reached = (['events', 'bytes', 'updates'] as const).find((unit) => length[unit] >= limits[unit]);
+  const times = state.stoppedTools === undefined ? 1 : WAITING;
+  const reached = (['events', 'bytes', 'updates'] as const).find((unit) => length[unit] >= limits[unit] * times);
   return reached !== undefined && JSON.stringify(state).length <= MAX_STATE ? `${length[reached]} ${reached}` : undefined;
 }

@@ -33,6 +33,8 @@ export interface ConversationState {
   readonly retries: Readonly<Record<string, Retry>>;
   /** Effects that were given up while they ran: what they had cost is counted once, from their fence or their late result. */
   readonly abandoned: readonly string[];
+  /** Tools that run on after a person's stop, as effects: a hand-over waits for them (outbox/late-result-told). Absent: none. */
+  readonly stoppedTools?: readonly string[];
   /** Results of tools that came after a person's stop, until the next turn has them (outbox/late-result-told). Absent: none. */
   readonly lateResults?: readonly LateResult[];
   /** Absent: it is no sub-agent. */

@@ -47,6 +47,7 @@ beforeAll(async () => {
     observe: (id, event) => event.kind === 'effect-completed' && event.effect === 'run-tool' && reported.add(id),
   });
   program = outside(world);
+  await world.writeAgent('brief', { limits: { handOver: { updates: 2 } } });
 });
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
@@ -143,6 +144,23 @@ test('what a tool that never listens brings after the stop is told in the next t
   expect(toToolInteractions(traces)).toMatchObject([
     { turn_id: 'turn_0001', status: 'SUCCESS', result: expect.stringMatching(/^Sent: parcel 7731\./) },
   ]);
+});
+
+test('a run that waits for such a tool hands over later', async () => {
+  const id = world.id();
+  await world.client.start(id, { agent: 'brief' });
+  stage.play(id, callTool('ship'));
+  const sent = program.update(id, 'send', say(id, 'ship it'));
+  await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { phase: string }).phase === 'running-tools',
+  );
+  expect(await interrupted(id, sent)).toMatchObject({ stopReason: 'interrupted', toolCalls: 1 });
+  await expectUsable(id);
+  shipped.done();
+  await waitFor(() => Promise.resolve(reported.has(id)), Boolean);
+  await expectUsable(id);
+  expect(JSON.stringify(stage.requests(id)[2]?.messages)).toMatch(/has finished since.*parcel 7731/);
 });
 
 test('while a retry waits for an hour, which the status shows with its time', async () => {

@@ -5,8 +5,8 @@
  * @rule outbox/every-call-settled: A call that the turn stops waiting for is settled: fenced, and a tool call is answered with whether it
  *   ran. (test: test/conversation/turn/turns.test.ts)
  * @rule outbox/late-result-told: The one exception to the fence: a tool's result that comes after a person's stop amends the trace of its
- *   call, and is told as a notice in the next turn of the session: what the model has read stays as it was. (test:
- *   test/conversation/turn/turns.test.ts)
+ *   call, and is told as a notice in the next turn of the session: what the model has read stays as it was. A run that waits for one
+ *   hands over at three times the length. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Settlement } from './writes.js';

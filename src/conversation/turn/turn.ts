@@ -223,7 +223,8 @@ export function endFailed(state: ConversationState, { slot, seq }: ModelCall, { 
 /** Their fence or their late result reports the cost, once; also for a failed effect that had committed. */
 function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
-  return abandon({ ...state, inFlight }, ids);
+  const tools = state.inFlight.flatMap(({ effect, id }) => (effect === 'run-tool' ? [id] : []));
+  return abandon({ ...state, inFlight, ...(tools.length > 0 && { stoppedTools: [...(state.stoppedTools ?? []), ...tools] }) }, ids);
 }
 
 /** Seed 004, soft threshold: tells the model once per epoch that its context is filling up. */

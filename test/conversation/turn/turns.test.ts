@@ -2,6 +2,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import { resetIds, turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
 import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
+import { HAND_OVER, handOverReason } from '../../../src/conversation/opening.js';
 import { listSlots } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
@@ -97,6 +98,20 @@ test('what a tool reports after the stop is told in the next turn, once, and not
   expect(noticesIn(gone).join('')).not.toContain('receipt');
   const reset = settle(apply(gone, { kind: 'reset-requested', resetId: 'r', at: 4000 })).state;
   expect(apply(reset, finish(finished(call, { fenced: true, outcome: 'ok', text: 'x' }), 9000)).lateResults).toBeUndefined();
+});
+
+test('a run that waits for a tool which hears no stop hands over later, and one that has heard of it does not', () => {
+  const { state: asking1, input, done } = thinking();
+  const { state, input: call, done: finish } = take(apply(asking1, done(answered(input, asking(input, 1)))), 'run-tool');
+  const long = { ...HAND_OVER, events: HAND_OVER.events + 1 };
+  const gone = applyAll(state, ...interrupted(2000), { kind: 'time-passed', at: 3500 });
+  expect(handOverReason(gone, long)).toBeUndefined();
+  expect(handOverReason(gone, { ...long, events: 3 * HAND_OVER.events })).toBe('9000 events');
+  const told = apply(gone, finish(finished(call, { fenced: true, outcome: 'ok', text: 'Paid.' }), 9000));
+  const failure = { type: 'tool-crashed', message: 'the worker is gone', unknownOutcome: true };
+  const failed = apply(gone, { kind: 'effect-failed', effect: 'run-tool', id: call.callId, failure, at: 9000 });
+  for (const ended of [told, failed, apply(gone, { kind: 'run-continued', at: 9000 })])
+    expect(handOverReason(ended, long)).toBe('3001 events');
 });
 
 test('the limit of tool rounds ends the turn, says so, and leaves every call answered', () => {
