@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { renderTables } from '../bench/peers/tables.mjs';
+import { renderShort, renderTables } from '../bench/peers/tables.mjs';
 import { report, run } from './report.mjs';
 import { readRules, ruleFiles } from './rules.mjs';
 
@@ -112,17 +112,14 @@ function withRegion(page, text, marks, content) {
   return `${text.slice(0, begin + marks[0].length)}\n\n${content}\n\n${text.slice(end)}`;
 }
 
-/** The figures of `bench/peers`. README has the speed and the cost of a death, the page of the comparison has all of it. */
+/** The figures of `bench/peers`. README has five rows, the page of the comparison has all of it. */
 function peers({ isShort }) {
   const file = join(root, PEERS_RESULT);
   if (!existsSync(file)) {
     return `Not measured for this version. \`bench/peers\` says how to run it; \`${PEERS_RESULT}\` is where its result belongs.`;
   }
-  const blocks = renderTables(JSON.parse(readFileSync(file, 'utf8')))
-    .trim()
-    .split('\n\n');
-  const versions = blocks.findIndex((block) => block.startsWith('Versions:'));
-  return (isShort && versions !== -1 ? blocks.slice(0, versions) : blocks).join('\n\n');
+  const measured = JSON.parse(readFileSync(file, 'utf8'));
+  return isShort ? renderShort(measured) : renderTables(measured).trim();
 }
 
 /** Two tables: most people need ten rows and no more. */

@@ -38,6 +38,24 @@ export function renderTables({ date, cores, load, node, turns, versions, rows })
   return `${lines.join('\n')}\n`;
 }
 
+const SHORT = ['perdura', 'temporal', 'temporal-openai-agents', 'langgraph-postgres', 'mastra'];
+
+/** Five rows for who reads one page. */
+export function renderShort({ date, cores, turns, rows }) {
+  const shown = SHORT.flatMap((name) => rows.find((row) => row.name === name && !row.problem && row.kills) ?? []);
+  return [
+    `${turns} turns, ${date}, ${cores} cores; the worker is killed in the fifth turn:`,
+    '',
+    table(
+      ['', `ms at turn ${turns}`, 'stored', 'killed in the model call', 'killed in the tool'],
+      shown.map((row) => {
+        const [time, stored] = figuresOf(row, [turns]);
+        return [PEERS[row.name].title, time, stored, outcome(row.kills[PLACES[0]]), outcome(row.kills[PLACES[1]])];
+      }),
+    ),
+  ].join('\n');
+}
+
 function figuresOf({ ms, storedBytes, promptBytes, lastPromptBytes }, at) {
   const times = at.map((turn) => median(ms.slice(Math.max(0, turn - 10), turn)).toFixed(0));
   return [...times, ...[storedBytes, promptBytes, lastPromptBytes].map(bytes)];
