@@ -5,6 +5,7 @@ import { request, RequestError, type Schema } from '../api/request.js';
 import { Code, prettyJson } from '../ui/code.js';
 import { Icon } from '../ui/icon.js';
 import { plainLines, plainText, ago, describeError, untilThen } from '../ui/words.js';
+import { CallPreview } from './call-preview.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import './decide.css';
 
@@ -141,7 +142,7 @@ function Approval({ waiting, busy, decide }: PartProps): JSX.Element {
   return (
     <>
       {edited.value === undefined ? (
-        <Code text={waiting.arguments === undefined ? waiting.target : given} />
+        <Arguments waiting={waiting} given={given} />
       ) : (
         <>
           <textarea
@@ -205,6 +206,22 @@ function Approval({ waiting, busy, decide }: PartProps): JSX.Element {
           </button>
         )}
       </div>
+    </>
+  );
+}
+
+/** As a person would write the call, with the arguments themselves behind it. */
+function Arguments({ waiting, given }: { readonly waiting: Waiting; readonly given: string }): JSX.Element {
+  const preview = CallPreview({ tool: waiting.tool, given: waiting.arguments });
+  const code = <Code text={waiting.arguments === undefined ? waiting.target : given} />;
+  if (preview === null) return code;
+  return (
+    <>
+      {preview}
+      <details class="all">
+        <summary>All arguments</summary>
+        {code}
+      </details>
     </>
   );
 }

@@ -1,5 +1,6 @@
 /** The rail, the view, and what is said above all views: that one is offline. */
 import { Component, type ComponentChildren, type JSX } from 'preact';
+import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { go, place } from '../address.js';
 import { connection, keepConnected } from '../api/connection.js';
@@ -10,7 +11,9 @@ import { Link, Problem } from '../ui/parts.js';
 import { useKeys } from '../ui/hooks.js';
 import { loadView, views, type View, type ViewModule } from '../views/table.js';
 import { keepWaiting, waiting } from '../waiting.js';
+import { nextTheme, theme } from '../ui/theme.js';
 import { OfConversation } from './of-conversation.js';
+import { Palette } from './palette.js';
 import { useTitle } from './title.js';
 
 /** Where the way around ends: what is skipped to. */
@@ -22,6 +25,16 @@ export function Frame(): JSX.Element {
   useTitle();
   const { view, of } = place.value;
   useKeys({ '/': () => toSearch(view, of) });
+  const isChoosing = useSignal(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      isChoosing.value = !isChoosing.value;
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
   const shown = views.find(({ name }) => name === view) ?? views[0];
   if (shown === undefined) return <main />;
   const slot = <ViewSlot name={shown.name} of={of} />;
@@ -30,7 +43,8 @@ export function Frame(): JSX.Element {
       <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('[data-content]')?.focus()}>
         To the content
       </button>
-      <Rail shown={shown} />
+      <Rail shown={shown} choose={() => (isChoosing.value = true)} />
+      {isChoosing.value && <Palette close={() => (isChoosing.value = false)} />}
       <div class="stage">
         {(connection.value === 'lost' || !isReachable.value) && (
           <p class="offline" role="status">
@@ -67,7 +81,7 @@ function toSearch(view: string, of: string): void {
   setTimeout(() => clearInterval(tries), 3_000);
 }
 
-function Rail({ shown }: { readonly shown: View }): JSX.Element {
+function Rail({ shown, choose }: { readonly shown: View; readonly choose: () => void }): JSX.Element {
   const all = views.filter(({ name, isOfConversation, role = 'user' }) => (name === 'chat' || !isOfConversation) && mayAct(role));
   const count = waiting.value.all.length;
   const who = session.value.is === 'in' ? session.value.me.name : '';
@@ -89,6 +103,14 @@ function Rail({ shown }: { readonly shown: View }): JSX.Element {
         </Link>
       ))}
       <span class="space" />
+      <button type="button" class="rail-link" aria-keyshortcuts="Control+K Meta+K" title="Go to anything: Ctrl+K" onClick={choose}>
+        <Icon name="search" size={20} />
+        Go to
+      </button>
+      <button type="button" class="rail-link less" title={`Theme: ${theme.value}`} onClick={nextTheme}>
+        <Icon name="theme" size={20} />
+        {theme.value === 'system' ? 'Theme' : theme.value === 'dark' ? 'Dark' : 'Light'}
+      </button>
       <button type="button" class="rail-link" title={`Signed in as ${who}`} onClick={() => void signOut()}>
         <Icon name="out" size={20} />
         Sign out

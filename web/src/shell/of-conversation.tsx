@@ -73,6 +73,22 @@ function Origin({ of }: { readonly of: string }): JSX.Element | null {
   );
 }
 
+/** Of a sub-agent, whose id is its parent's with the turn and the call: back to where it was asked. */
+function Parent({ of }: { readonly of: string }): JSX.Element | null {
+  const [, parent, turn] = /^(.+):(turn_\d+):\d+$/.exec(of) ?? [];
+  if (parent === undefined) return null;
+  const known = conversations.value.all.find(({ id }) => id === parent);
+  return (
+    <>
+      sub-agent of{' '}
+      <Link view="chat" of={parent} more={{ turn }}>
+        {nameConversation(parent, known)}
+      </Link>{' '}
+      ·{' '}
+    </>
+  );
+}
+
 interface HeadProps extends Omit<OfConversationProps, 'children'> {
   readonly title: string;
   readonly one: Listed | undefined;
@@ -88,6 +104,7 @@ function Head({ shown, of, title, one }: HeadProps): JSX.Element {
           {title}
         </h1>
         <p class="one-line">
+          <Parent of={of} />
           {one !== undefined && <Origin of={of} />}
           {[one?.agent, of === title ? undefined : of]
             .filter((part) => part !== null && part !== undefined)

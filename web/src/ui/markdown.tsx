@@ -94,8 +94,28 @@ function renderMarkdown(text: string): DocumentFragment | undefined {
     table.replaceWith(wide);
     wide.append(table);
   }
-  for (const block of fragment.querySelectorAll('pre')) block.tabIndex = 0;
+  for (const block of fragment.querySelectorAll('pre')) {
+    block.tabIndex = 0;
+    const around = document.createElement('div');
+    around.className = 'block';
+    block.replaceWith(around);
+    around.append(block, copyButton(block));
+  }
   return fragment;
+}
+
+function copyButton(block: HTMLElement): HTMLButtonElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'button tight';
+  button.textContent = 'Copy';
+  button.addEventListener('click', () => {
+    navigator.clipboard.writeText(block.textContent ?? '').then(
+      () => (button.textContent = 'Copied'),
+      () => (button.textContent = 'The browser does not let it'),
+    );
+  });
+  return button;
 }
 
 function escaped(text: string): string {
