@@ -83,7 +83,7 @@ export default tseslint.config(
       'workspace/',
       'test/replay/histories/',
       'examples/**/*.ts',
-      'web/src/api/schema.ts',
+      'packages/perdura-client/src/schema.ts',
     ],
   },
   {

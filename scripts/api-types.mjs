@@ -1,4 +1,4 @@
-/** `node scripts/api-types.mjs`: the page's types of the native API, from what the gateway says of itself in `/openapi.json`. */
+/** `node scripts/api-types.mjs`: the types of the native API, for the page and the client package, from what the gateway says of itself in `/openapi.json`. */
 import { createRequire } from 'node:module';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
 import { Missing, report, run } from './report.mjs';
 
-export const TYPES = join(root, 'web', 'src', 'api', 'schema.ts');
+export const TYPES = join(root, 'packages', 'perdura-client', 'src', 'schema.ts');
 
 /** `document` is OpenAPI 3.1 as an object. */
 export async function writeTypes(document, file) {
@@ -36,6 +36,6 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     });
     const answer = await app.request('http://localhost/openapi.json', { headers: { host: 'localhost', authorization: 'Bearer types' } });
     await writeTypes(await answer.json(), TYPES);
-    report('Types', 'web/src/api/schema.ts is as /openapi.json');
+    report('Types', 'packages/perdura-client/src/schema.ts is as /openapi.json');
   });
 }

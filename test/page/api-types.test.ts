@@ -32,7 +32,7 @@ test('the types of the native API are as the gateway says, and compile', async (
       made,
     ];
     await promisify(execFile)(process.execPath, args, { cwd: root, maxBuffer: 32 * 1024 * 1024 });
-    const checkedIn = join(root, 'web', 'src', 'api', 'schema.ts');
+    const checkedIn = join(root, 'packages', 'perdura-client', 'src', 'schema.ts');
     const isCurrent = (await readFile(made, 'utf8')).replace(/\s/g, '') === (await readFile(checkedIn, 'utf8')).replace(/\s/g, '');
     expect(isCurrent ? 'current' : 'old: `node scripts/api-types.mjs` writes them anew').toBe('current');
     const program = ts.createProgram([made], { noEmit: true, strict: true, skipLibCheck: false, types: [], lib: ['lib.es2022.d.ts'] });

@@ -18,6 +18,7 @@ const SIZES = [
   { width: 1440, height: 900, isChecked: true },
   { width: 390, height: 844, isChecked: true },
   { width: 360, height: 740, isChecked: false },
+  { width: 820, height: 1180, isChecked: false },
   { width: 2560, height: 1440, isChecked: false },
 ] as const;
 
@@ -235,6 +236,55 @@ pageTest('the context: a bar against its lines, a chunk that is read, and compac
   expect(await page.locator('.change').count()).toBeGreaterThanOrEqual(1);
   await looked('context', `?context=${main}&chunk=memory`, (one) => one.locator('.chunk-open .code').waitFor());
   await looked('compactions', `?context=${main}&part=changes`, (one) => one.locator('.sides .code').first().waitFor());
+});
+
+pageTest('Ctrl+K leads to any view and conversation by a few letters, and a theme stays chosen', async () => {
+  const { page, context } = await opened('?fleet');
+  await page.keyboard.press('Control+k');
+  const field = page.getByRole('combobox', { name: 'Go to a view or a conversation' });
+  await field.fill('what if');
+  await page.getByRole('option', { name: /Harbour ledger, what if/ }).waitFor();
+  expect(await accessFaults(page)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('chat') === other);
+  await page.keyboard.press('Control+k');
+  await field.fill('context');
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('context') === other);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  await field.waitFor({ state: 'detached' });
+  const scheme = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
+  await page.locator('.rail-theme').click();
+  expect(await scheme()).toBe('light');
+  await page.locator('.rail-theme').click();
+  await page.reload();
+  await page.locator('.frame').waitFor();
+  expect(await scheme()).toBe('dark');
+  await context.close();
+});
+
+pageTest('from a call that delegates one gets to its sub-agent, and from there back', async () => {
+  const { page, context } = await opened(`?chat=${main}&turn=turn_0008`);
+  await page.locator('details.call', { hasText: 'delegate' }).first().locator('summary').click();
+  await page.getByRole('link', { name: 'The sub-agent’s conversation' }).click();
+  await page.waitForURL((url) => url.searchParams.get('chat')?.startsWith(`${main}:turn_0008:`) === true);
+  await page.locator('.conversation-head a', { hasText: 'Harbour ledger, spring' }).click();
+  await page.waitForURL((url) => url.searchParams.get('chat') === main && url.searchParams.get('turn') === 'turn_0008');
+  await context.close();
+});
+
+pageTest('a call that waits is shown as a person would write it, with all of its arguments behind it', async () => {
+  const { page, context } = await opened('?inbox');
+  const id = stand.world.id();
+  const sent = send(id, 'Please write it down');
+  const card = page.locator('.decision', { hasText: 'write_file' }).first();
+  await card.locator('.change .is-added', { hasText: '+ Ship 12, spring' }).waitFor();
+  await card.getByText('All arguments').click();
+  await card.locator('.code', { hasText: '"content": "Ship 12, spring"' }).waitFor();
+  await allow(id, 'deny');
+  await sent;
+  await context.close();
 });
 
 pageTest('why a turn was forgotten is told from the page alone', async () => {

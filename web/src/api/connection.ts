@@ -7,6 +7,7 @@
  */
 import { signal } from '@preact/signals';
 import type { FeedEvent } from '../../../src/records/feed-event.js';
+import { readEvents } from '../../../packages/perdura-client/src/server-events.js';
 import { toAddress, ask, RequestError } from './request.js';
 
 /** Live events as the gateway sends them: what `/openapi.json` describes as a stream of text. */
@@ -151,47 +152,4 @@ function pause(ms: number): Promise<void> {
       resolve();
     };
   });
-}
-
-// Server-sent events out of a response's body.
-
-interface ServerEvent {
-  readonly event: string;
-  readonly data: string;
-}
-
-/** Characters of one event: more is no event of the gateway's. */
-const MAX_EVENT = 32 * 1024 * 1024;
-
-async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      rest += decoder.decode(value, { stream: true });
-      for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
-        const event = readEvent(rest.slice(0, end));
-        rest = rest.slice(end + 2);
-        // What has no data is a sign of life.
-        yield event ?? { event: 'ping', data: '' };
-      }
-      if (rest.length > MAX_EVENT) throw new Error('an event of the gateway is too long');
-    }
-  } finally {
-    void reader.cancel().catch(() => undefined);
-  }
-}
-
-function readEvent(block: string): ServerEvent | undefined {
-  let event = 'message';
-  const data: string[] = [];
-  for (const line of block.split('\n')) {
-    const [, name, value = ''] = /^(event|data): ?([^]*)$/.exec(line) ?? [];
-    if (name === 'event') event = value;
-    else if (name === 'data') data.push(value);
-  }
-  return data.length === 0 ? undefined : { event, data: data.join('\n') };
 }

@@ -1,27 +1,20 @@
 /** The native API, typed by what `/openapi.json` says. */
 import { signal } from '@preact/signals';
 import { home } from '../address.js';
-import type { components, paths } from './schema.js';
+import {
+  toAddress as addressAt,
+  type Answer,
+  type Given,
+  type Method,
+  type Operation,
+  type Operations,
+} from '../../../packages/perdura-client/src/operations.js';
+import type { components } from '../../../packages/perdura-client/src/schema.js';
+
+export type { Answer };
 
 /** What has a name in `/openapi.json`. */
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name];
-
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
-type Operations<M extends Method> = { [P in keyof paths]: paths[P] extends { [K in M]: object } ? P : never }[keyof paths];
-type Operation<M extends Method, P extends keyof paths> = paths[P] extends { [K in M]: infer O } ? O : never;
-type Part<O, Name extends string> = O extends { parameters: { [K in Name]?: infer Q } } ? Q : never;
-type Body<O> = O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never;
-type Answers<O> = O extends { responses: infer R } ? R[Extract<keyof R, 200 | 201 | 202>] : never;
-export type Answer<M extends Method, P extends keyof paths> =
-  Answers<Operation<M, P>> extends { content: { 'application/json': infer A } } ? A : undefined;
-
-export interface Given<O> {
-  readonly path?: Part<O, 'path'>;
-  readonly query?: Part<O, 'query'>;
-  readonly body?: Body<O>;
-  readonly signal?: AbortSignal;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 /** What the gateway refused, in its words; `status` 0: it could not be reached. */
 export class RequestError extends Error {
@@ -77,15 +70,8 @@ export async function ask(address: URL, init: RequestInit): Promise<Response> {
   throw failed(new RequestError(response.status, kind, problem.detail ?? `the gateway answered ${response.status}`));
 }
 
-export function toAddress(path: string, names: unknown = {}, query: unknown = {}): URL {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String((names as Record<string, unknown>)[name])));
-  const address = new URL(filled.replace(/^\//, ''), home);
-  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (one !== undefined && one !== null) address.searchParams.append(name, String(one as string | number | boolean));
-    }
-  }
-  return address;
+export function toAddress(path: string, names?: unknown, query?: unknown): URL {
+  return addressAt(home, path, names, query);
 }
 
 function failed(error: RequestError): RequestError {

@@ -7,7 +7,7 @@
  */
 import type { TurnEvent } from '../../../src/records/feed-event.js';
 import { EMPTY_VIEW, withEvent as viewWithEvent, type CallPart, type TurnPart, type TurnView } from '../../../src/records/turn-view.js';
-import type { components } from '../api/schema.js';
+import type { components } from '../../../packages/perdura-client/src/schema.js';
 
 export type Entry = components['schemas']['Entry'];
 export type TurnEnd = components['schemas']['TurnEnd'];

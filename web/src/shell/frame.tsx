@@ -107,7 +107,7 @@ function Rail({ shown, choose }: { readonly shown: View; readonly choose: () => 
         <Icon name="search" size={20} />
         Go to
       </button>
-      <button type="button" class="rail-link less" title={`Theme: ${theme.value}`} onClick={nextTheme}>
+      <button type="button" class="rail-link rail-theme" title={`Theme: ${theme.value}`} onClick={nextTheme}>
         <Icon name="theme" size={20} />
         {theme.value === 'system' ? 'Theme' : theme.value === 'dark' ? 'Dark' : 'Light'}
       </button>

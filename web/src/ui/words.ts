@@ -1,6 +1,6 @@
 /** Numbers, times, turns, errors, and text from anywhere, as people read them. */
 import { turnNumber } from '../../../src/records/identity.js';
-import type { components } from '../api/schema.js';
+import type { components } from '../../../packages/perdura-client/src/schema.js';
 
 export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
