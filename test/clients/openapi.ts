@@ -24,15 +24,17 @@ expected-statuses = ["2xx", 401, 403, 404, 408, 409, 413, 415, 429, 501, 503]
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", 501, 503]
 `;
-/** Who asks to be waited for an hour is: a turn that steps, or that asks a person, has no end by then. */
+/** Who asks to be waited for an hour is, and who says nothing for a minute: a turn that steps, or that asks a person, has no end by then. */
 const HOOKS = `
 import schemathesis
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    wait = (case.query or {}).get("wait")
-    if str(wait).isdigit() and 1 < int(wait) <= 3600:
-        case.query["wait"] = 1
+    if "wait" not in case.operation.query:
+        return
+    wait = str((case.query or {}).get("wait", 60))
+    if wait.isdigit() and 1 < int(wait) <= 3600:
+        case.query = {**(case.query or {}), "wait": 1}
 `;
 /** Both send wrong tokens, of which thirty a minute are answered with 401, and all others with 429. */
 const APART = ['ignored_auth', 'missing_required_header'];
@@ -57,7 +59,7 @@ async function schemathesis(place: ClientPlace): Promise<readonly Outcome[]> {
           ...['--config-file', join(dir, 'schemathesis.toml'), 'run', `${place.url}/openapi.json`],
           ...['-H', `Authorization: Bearer ${place.token}`, '--exclude-checks', APART.join(), '--exclude-path-regex', 'events$'],
           ...['--phases', 'examples,coverage,fuzzing,stateful', '--seed', SEED, '--max-time', `${seconds}`, '--request-timeout', '180'],
-          ...['--continue-on-failure', '--no-shrink', '--no-color', '--workers', '8', '--suppress-health-check', 'all'],
+          ...['--continue-on-failure', '--no-shrink', '--no-color', '--workers', '16', '--suppress-health-check', 'all'],
         ],
         { cwd: dir, timeoutMs: (seconds + 300) * 1000 },
       );

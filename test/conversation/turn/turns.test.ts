@@ -108,7 +108,7 @@ test('a run that waits for a tool which hears no stop hands over later, and one 
   expect(handOverReason(gone, long)).toBeUndefined();
   expect(handOverReason(gone, { ...long, events: 3 * HAND_OVER.events })).toBe('9000 events');
   const told = apply(gone, finish(finished(call, { fenced: true, outcome: 'ok', text: 'Paid.' }), 9000));
-  const failure = { type: 'tool-crashed', message: 'the worker is gone', unknownOutcome: true };
+  const failure = { type: 'tool-crashed', message: 'the worker is gone', transient: false, unknownOutcome: true };
   const failed = apply(gone, { kind: 'effect-failed', effect: 'run-tool', id: call.callId, failure, at: 9000 });
   for (const ended of [told, failed, apply(gone, { kind: 'run-continued', at: 9000 })])
     expect(handOverReason(ended, long)).toBe('3001 events');
