@@ -1084,6 +1084,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/scopes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Scopes in which something was said or is remembered */
+        get: operations["listScopes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/search": {
         parameters: {
             query?: never;
@@ -1093,7 +1110,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What was said and is remembered in a scope, by a question, the best first */
+        /** What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope */
         post: operations["search"];
         delete?: never;
         options?: never;
@@ -1522,6 +1539,11 @@ export interface components {
                 number
             ];
             epoch: number;
+            files?: {
+                count: number;
+                slot: number;
+                turn: string;
+            }[];
             fold?: {
                 text: string;
                 through: string;
@@ -1975,6 +1997,8 @@ export interface components {
             kind: string;
             /** @description where words of the question stand in it: [start, end) in UTF-16 units */
             marks: number[][];
+            /** @description for /v1/search/open, beside the address */
+            scope: string;
             score: number;
             speaker: string;
             text: string;
@@ -2271,6 +2295,15 @@ export interface components {
             question: string;
             startedAt: string;
             toolCalls: number;
+            turn: string;
+        };
+        TurnEnd: {
+            error?: {
+                message: string;
+                type: string;
+            };
+            /** @enum {string} */
+            stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed";
             turn: string;
         };
         TurnResult: {
@@ -3449,6 +3482,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description of their turns, how those ended that have no whole answer */
+                        ends: components["schemas"]["TurnEnd"][];
                         entries: components["schemas"]["Entry"][];
                         /** @description for `after`; null: there are no more */
                         next: number | null;
@@ -4982,6 +5017,37 @@ export interface operations {
             };
         };
     };
+    listScopes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Scopes in which something was said or is remembered */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        scopes: string[];
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     search: {
         parameters: {
             query?: never;
@@ -5007,16 +5073,13 @@ export interface operations {
                     limit?: number;
                     /** @description The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern. */
                     question: string;
-                    /**
-                     * @description whose memory
-                     * @default default
-                     */
+                    /** @description whose memory; without it, that of all */
                     scope?: string;
                 };
             };
         };
         responses: {
-            /** @description What was said and is remembered in a scope, by a question, the best first */
+            /** @description What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5025,7 +5088,6 @@ export interface operations {
                     "application/json": {
                         hits: components["schemas"]["Recalled"][];
                         notes?: string[];
-                        scope: string;
                     };
                 };
             };
@@ -5074,7 +5136,6 @@ export interface operations {
                 content: {
                     "application/json": {
                         hits: components["schemas"]["Recalled"][];
-                        scope: string;
                     };
                 };
             };

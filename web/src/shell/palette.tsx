@@ -48,6 +48,7 @@ export function Palette({ close }: { readonly close: () => void }): JSX.Element 
         class="field"
         type="search"
         role="combobox"
+        list={undefined}
         aria-label="Go to a view or a conversation"
         aria-expanded="true"
         aria-controls="palette-list"
