@@ -17,7 +17,9 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
     .split(/\s+/)
     .filter((word) => word !== '');
   const { all, error, isKnown } = conversations.value;
-  const shown = all.filter((one) => words.every((word) => `${one.title ?? ''} ${one.id} ${one.agent ?? ''}`.toLowerCase().includes(word)));
+  const isNarrowed = useSignal(false);
+  const waitingOnes = all.filter(({ status }) => status === 'waiting');
+  const shown = (isNarrowed.value ? waitingOnes : all).filter((one) => words.every((word) => `${one.title ?? ''} ${one.id} ${one.agent ?? ''}`.toLowerCase().includes(word)));
   const move = (event: KeyboardEvent, from: number): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;
@@ -52,6 +54,20 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
           <Icon name="plus" />
         </button>
       </div>
+      {(waitingOnes.length > 0 || isNarrowed.value) && (
+        <button
+          type="button"
+          class="button tight side-waiting"
+          aria-pressed={isNarrowed.value}
+          onClick={() => {
+            isNarrowed.value = !isNarrowed.value;
+            if (isNarrowed.value && hasMore()) listMore(500);
+          }}
+        >
+          <span class="dot waiting" aria-hidden="true" />
+          {isNarrowed.value ? 'Show all' : `${waitingOnes.length} waiting`}
+        </button>
+      )}
       <ul class="side-list" ref={list}>
         {error !== undefined && isReachable.value && (
           <li>
