@@ -19,7 +19,9 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
   const { all, error, isKnown } = conversations.value;
   const isNarrowed = useSignal(false);
   const waitingOnes = all.filter(({ status }) => status === 'waiting');
-  const shown = (isNarrowed.value ? waitingOnes : all).filter((one) => words.every((word) => `${one.title ?? ''} ${one.id} ${one.agent ?? ''}`.toLowerCase().includes(word)));
+  const shown = (isNarrowed.value ? waitingOnes : all).filter((one) =>
+    words.every((word) => `${one.title ?? ''} ${one.id} ${one.agent ?? ''}`.toLowerCase().includes(word)),
+  );
   const move = (event: KeyboardEvent, from: number): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;

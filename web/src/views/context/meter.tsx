@@ -64,7 +64,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
       {width > 0 && (
         <svg
           width={width}
-          height={BAR_TOP + BAR + (labels.some(({ row }) => row === 1) ? 34 : 8)}
+          height={BAR_TOP + BAR + below(Math.max(0, ...labels.map(({ row }) => row))) + 8}
           role="img"
           aria-label={`${count(total)} tokens in the next call; the list below has each part`}
         >
@@ -86,8 +86,8 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
           })}
           {labels.map(({ name, tokens, x: line, anchor, row, text }) => (
             <g key={name} class={`threshold ${total >= tokens ? 'is-passed' : ''}`}>
-              <line x1={line} x2={line} y1={row === 0 ? 18 : BAR_TOP - 4} y2={row === 0 ? BAR_TOP + BAR + 4 : BAR_TOP + BAR + 12} />
-              <text x={text} y={row === 0 ? 13 : BAR_TOP + BAR + 24} text-anchor={anchor}>
+              <line x1={line} x2={line} y1={row === 0 ? 18 : BAR_TOP - 4} y2={BAR_TOP + BAR + (row === 0 ? 4 : below(row) - 12)} />
+              <text x={text} y={row === 0 ? 13 : BAR_TOP + BAR + below(row)} text-anchor={anchor}>
                 {name} {count(tokens)}
               </text>
             </g>
@@ -181,13 +181,19 @@ interface Label {
   readonly tokens: number;
   readonly x: number;
   readonly anchor: 'start' | 'middle' | 'end';
-  readonly row: 0 | 1;
+  /** 0 is above the bar, the others below it. */
+  readonly row: number;
   readonly text: number;
 }
 
-/** Above the bar, and below it where its neighbour leaves no room; lines that are one have one name. */
+/** How far below the bar the words of a row stand. */
+function below(row: number): number {
+  return row === 0 ? 0 : 24 + (row - 1) * 15;
+}
+
+/** Above the bar, and below it where its neighbours leave no room; lines that are one have one name. */
 function placeLabels(lines: readonly { readonly name: string; readonly tokens: number; readonly x: number }[], width: number): Label[] {
-  const ends: [number, number] = [-Infinity, -Infinity];
+  const ends: number[] = [];
   const sorted = [...lines].sort((a, b) => a.tokens - b.tokens);
   const merged = sorted.reduce<{ name: string; tokens: number; x: number }[]>((all, line) => {
     const last = all.at(-1);
@@ -198,7 +204,8 @@ function placeLabels(lines: readonly { readonly name: string; readonly tokens: n
     const wide = (name.length + count(tokens).length + 1) * 6.4;
     const anchor = x > width - wide / 2 ? ('end' as const) : x < wide / 2 ? ('start' as const) : ('middle' as const);
     const begin = anchor === 'end' ? x - wide : anchor === 'start' ? x : x - wide / 2;
-    const row = begin > ends[0] + 8 ? 0 : 1;
+    const free = ends.findIndex((end) => begin > end + 8);
+    const row = free === -1 ? ends.length : free;
     ends[row] = begin + wide;
     return { name, tokens, x: Math.min(x, width - 0.5), anchor, row, text: x };
   });
