@@ -43,6 +43,25 @@ pageTest('a message is sent from the keyboard, and its answer comes as it is sai
   expect(await accessFaults(page)).toEqual([]);
 });
 
+pageTest('a block of code has colours where it names its language, and is copied as it is', async () => {
+  const program = "const name = 'Oslo'; // where";
+  script.on('Show me a program.', text(`\`\`\`ts\n${program}\n\`\`\`\n\nand\n\n\`\`\`no-such\n<b>plain</b>\n\`\`\``));
+  const { page, context } = await stand.open(`?chat=${stand.world.id()}`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await say(page, 'Show me a program.');
+  await settled(page);
+  await page.locator('.markdown .hljs-string', { hasText: "'Oslo'" }).waitFor();
+  const [first, second] = await page.locator('.markdown pre').all();
+  expect(await first?.textContent()).toBe(`${program}\n`);
+  expect(await second?.textContent()).toBe('<b>plain</b>\n');
+  expect(await second?.locator('span').count()).toBe(0);
+  await page.locator('.markdown .block').first().hover();
+  await page.getByRole('button', { name: 'Copy', exact: true }).first().click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(`${program}\n`);
+  expect(await accessFaults(page)).toEqual([]);
+});
+
 pageTest('a call that waits is decided in place: other arguments, refused with a reason, always', async () => {
   const command = (...args: string[]) => callTool('run_command', { command: 'echo', args });
   script.on('echo', command('first'), command('second'), command('third'), command('third'), text('Done.'));

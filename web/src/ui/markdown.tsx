@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { colour, highlighter } from './highlight.js';
 import { plainLines } from './words.js';
 import './markdown.css';
 import DOMPurify from 'dompurify';
@@ -19,7 +20,7 @@ export function Markdown({ text }: { readonly text: string }): JSX.Element {
       plain.textContent = plainLines(text.slice(0, MAX_SHOWN));
       place.current.replaceChildren(plain);
     }
-  }, [text]);
+  }, [text, highlighter.value]);
   return <div class="markdown" dir="auto" ref={place} />;
 }
 
@@ -36,7 +37,11 @@ const HARMLESS = /^<\/?(?:br|sub|sup|kbd|b|i|s|strong|em) ?\/?>$/i;
 const marked = new Marked({
   gfm: true,
   breaks: true,
-  renderer: { html: ({ text }) => (HARMLESS.test(text.trim()) ? text : escaped(text)) },
+  renderer: {
+    html: ({ text }) => (HARMLESS.test(text.trim()) ? text : escaped(text)),
+    // The language stands where nothing else does, until the block is coloured.
+    code: ({ text, lang = '' }) => `<pre><code title="${escaped(lang.trim().split(/\s/)[0] ?? '')}">${escaped(text)}\n</code></pre>`,
+  },
 });
 const MAX_PARSED = 200_000;
 /** The parser takes seconds for them, then gives up. */
@@ -96,6 +101,12 @@ function renderMarkdown(text: string): DocumentFragment | undefined {
   }
   for (const block of fragment.querySelectorAll('pre')) {
     block.tabIndex = 0;
+    const code = block.querySelector('code');
+    if (code !== null) {
+      const language = code.title.toLowerCase();
+      code.removeAttribute('title');
+      colour(code, language);
+    }
     const around = document.createElement('div');
     around.className = 'block';
     block.replaceWith(around);
