@@ -36,9 +36,10 @@ export type { Description, Listed, PendingActivity, RunState } from './client/de
 export const WORKER_PATIENCE_MS = 30_000;
 
 /**
- * Connects by the settings (`config`: those of this folder and the environment): `TEMPORAL_*` by Temporal's rules, and the store that the workers use. Where no worker takes work for
- * `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws `no-worker`: `send` and `enqueue` have kept their
- * message, which is answered later; of `reset`, `compact`, `step` and the other changes the error says what is known.
+ * Connects by the settings (`config`: those of this folder and the environment): `TEMPORAL_*` by Temporal's rules, and the store that the
+ * workers use. Where no worker takes work for `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws
+ * `no-worker`: `send` and `enqueue` have kept their message, which is answered later; of `reset`, `compact`, `step` and the other changes the
+ * error says what is known.
  */
 export async function createClient(
   config: Config = loadConfig(),
