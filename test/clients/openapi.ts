@@ -24,7 +24,10 @@ expected-statuses = ["2xx", 401, 403, 404, 408, 409, 413, 415, 429, 501, 503]
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", 501, 503]
 `;
-/** Who asks to be waited for an hour is, and who says nothing for a minute: a turn that steps, or that asks a person, has no end by then. */
+/**
+ * Who asks to be waited for an hour is, and who says nothing for a minute: a turn that steps, or that asks a person, has no end by then, and
+ * an event that is dispatched to it no result.
+ */
 const HOOKS = `
 import schemathesis
 
@@ -33,8 +36,8 @@ def before_call(context, case, kwargs):
     if "wait" not in case.operation.query:
         return
     wait = str((case.query or {}).get("wait", 60))
-    if wait.isdigit() and 1 < int(wait) <= 3600:
-        case.query = {**(case.query or {}), "wait": 1}
+    if wait == "true" or (wait.isdigit() and 1 < int(wait) <= 3600):
+        case.query = {**(case.query or {}), "wait": "false" if wait == "true" else 1}
 `;
 /** Both send wrong tokens, of which thirty a minute are answered with 401, and all others with 429. */
 const APART = ['ignored_auth', 'missing_required_header'];
