@@ -6,7 +6,7 @@
 import { type Server, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { serve, type ServerType } from '@hono/node-server';
-import type { Problem } from './core/errors.js';
+import { GatewayError, type Problem } from './core/errors.js';
 import { MAX_HEADERS, type GatewayOptions, createGateway as createApp } from './app.js';
 
 /** Hono's app, as any server of fetch handlers takes it. */
@@ -57,6 +57,13 @@ const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
+/** What requests and streams that are open hear. */
+const CLOSING: Problem = {
+  status: 503,
+  type: 'aborted',
+  message: 'this gateway ends: what was sent stays sent; ask again, or another gateway',
+  retryAfter: 1,
+};
 const IDLE_MS = 100;
 const SWEEP_MS = 60 * 60 * 1000;
 
@@ -105,7 +112,7 @@ export async function serveGateway({
     url: `http://${host.includes(':') ? `[${host}]` : host}:${at}`,
     async close() {
       clearInterval(sweeping);
-      closing.abort();
+      closing.abort(new GatewayError(CLOSING));
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       // A connection with an answer under way is idle a moment later.
       http.closeIdleConnections();

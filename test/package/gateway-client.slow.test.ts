@@ -60,7 +60,7 @@ async function all(events: AsyncIterable<TurnEvent>): Promise<TurnEvent[]> {
 
 test('a message and its turn, the same again by the same id, and operations with their types', async () => {
   const id = world.id();
-  stage.play(id, text('Hello ', 'there.'));
+  stage.play(id, text('Hello there.'));
   const message = { id: 'm1', text: say(id, 'hi') };
   const events = await all(client.stream(id, message, { start: { title: 'Greeting' } }));
   expect(spoken(events)).toBe('Hello there.');
@@ -156,8 +156,12 @@ test('as it is published it is small, needs nothing else, and runs in plain Node
       join(dir, 'types.ts'),
       "import { createGatewayClient } from 'perdura-client';\nexport const client = createGatewayClient({ url: '' });\n",
     );
-    const options = ['--strict', '--noEmit', '--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022', '--types', ''];
-    await run(process.execPath, [TSC, ...options, '--lib', 'es2023,dom,dom.iterable', join(dir, 'types.ts')]);
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, module: 'esnext', moduleResolution: 'bundler', target: 'es2022' },
+      ...{ types: [], lib: ['es2023', 'dom', 'dom.iterable'] },
+    };
+    await writeFile(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
+    await run(process.execPath, [TSC, '-p', dir]);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

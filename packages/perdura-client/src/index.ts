@@ -167,9 +167,9 @@ interface Position {
   isOver: boolean;
 }
 
-/** It was not heard, or a proxy stands between: the same again does no harm. */
-function isPassing({ status }: GatewayError): boolean {
-  return [0, 429, 502, 504].includes(status);
+/** The gateway was not heard, or ends, or waits for others: the same again does no harm. */
+function isPassing({ status, kind }: GatewayError): boolean {
+  return [0, 429, 502, 504].includes(status) || (status === 503 && kind !== 'no-worker');
 }
 
 function toError(status: number | undefined, problem: unknown, retryAfter?: string | null): GatewayError {
