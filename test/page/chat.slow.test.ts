@@ -71,11 +71,11 @@ pageTest('a call that waits is decided in place: other arguments, refused with a
   await page.getByRole('button', { name: 'Edit arguments' }).click();
   await page.getByLabel('Arguments, as JSON').fill('{"command": "echo", "args": ["changed"]}');
   await page.getByRole('button', { name: 'Allow with changes' }).click();
-  await page.locator('.decision pre', { hasText: 'second' }).waitFor();
+  await page.locator('.decision pre', { hasText: 'second' }).first().waitFor();
   await page.getByRole('button', { name: 'Refuse' }).click();
   await page.getByLabel('Why not').fill('not that one');
   await page.keyboard.press('Enter');
-  await page.locator('.decision pre', { hasText: 'third' }).waitFor();
+  await page.locator('.decision pre', { hasText: 'third' }).first().waitFor();
   expect(await accessFaults(page)).toEqual([]);
   await page.getByRole('button', { name: 'Always allow' }).click();
   await settled(page);

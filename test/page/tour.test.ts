@@ -49,7 +49,7 @@ pageTest('from the link to a call that is allowed: what is said stands on the pa
   script.on('echo', callTool('run_command', { command: 'echo', args: ['here'] }), text('Echoed.'));
   await message.fill('echo');
   await page.keyboard.press('Enter');
-  await page.locator('.decision pre', { hasText: 'here' }).waitFor();
+  await page.locator('.decision pre', { hasText: 'here' }).first().waitFor();
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await settled(3);
   expect(await page.locator('.decision').count()).toBe(0);
