@@ -121,7 +121,7 @@ export interface PerduraClient
   key(id: string): Promise<ConversationKey>;
   /** Long-term memory of a scope. A conversation has the scope of its agent, unless its start named another. */
   scope(scope: string): ScopeMemory;
-  /** Names of the scopes in which something was said or is remembered. */
+  /** Names of the scopes that have messages or memories. */
   scopes(): Promise<readonly string[]>;
   /** Finds messages and memories in all scopes, by a whole question: scope by scope, that with the best find first. */
   search(question: string, options?: SearchOptions): Promise<readonly FoundInScope[]>;

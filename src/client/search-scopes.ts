@@ -10,10 +10,12 @@ const MAX_SCOPES = 200;
 /** As a search in one scope: its module would load the stemmers. */
 const HITS = 20;
 
+/** A find, and where. Its address counts in that scope. */
 export interface FoundInScope extends Recalled {
   readonly scope: string;
 }
 
+/** What the search needs of a client. */
 export interface ScopesAccess {
   readonly scopes: () => Promise<readonly string[]>;
   readonly scope: (scope: string) => Pick<ScopeMemory, 'search'>;

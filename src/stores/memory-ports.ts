@@ -151,7 +151,7 @@ export interface Marks {
 
 /** Which scopes there are, and the content of each in short, for an index for search. */
 export interface Scopes {
-  /** Names of those in which something was said or is remembered, sorted. */
+  /** Names of those that have messages or memories, sorted. */
   list(namespace: string): Promise<readonly string[]>;
   /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
   marks(key: ScopeKey, since?: string): Promise<Marks>;

@@ -1091,7 +1091,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Scopes in which something was said or is remembered */
+        /** Scopes that have messages or memories */
         get: operations["listScopes"];
         put?: never;
         post?: never;
@@ -1110,7 +1110,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope */
+        /** Messages and memories, found by a question: in a scope, the best first, or in all, scope by scope */
         post: operations["search"];
         delete?: never;
         options?: never;
@@ -5026,7 +5026,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Scopes in which something was said or is remembered */
+            /** @description Scopes that have messages or memories */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5079,7 +5079,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope */
+            /** @description Messages and memories, found by a question: in a scope, the best first, or in all, scope by scope */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -80,14 +80,14 @@ export const MEMORY: readonly CommandRow[] = [
   },
   {
     name: 'memory scopes',
-    description: 'list the scopes in which something was said or is remembered',
+    description: 'list the scopes that have messages or memories',
     async run(frame): Promise<Answer> {
       const { client, withSlowNotice } = await frame.open();
       const scopes = await withSlowNotice('looking which scopes there are', client.scopes());
       return {
         data: scopes,
         draw: (look) => scopes.flatMap((scope) => drawLine('', scope, look)),
-        notes: scopes.length === 0 ? ['nothing was said yet'] : [],
+        notes: scopes.length === 0 ? ['no scope has a message yet'] : [],
       };
     },
   },

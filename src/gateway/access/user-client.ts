@@ -124,7 +124,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     return started;
   };
 
-  const own: Omit<PerduraClient, 'stream'> = {
+  const guardedClient: Omit<PerduraClient, 'stream'> = {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
     ...guarded(client, SEEN, (_method, id) => see(id)),
@@ -207,7 +207,7 @@ export function createUserClient(client: PerduraClient, { principal, agents, des
     checkRoomForFiles: (bytes) => client.checkRoomForFiles(bytes),
     close: () => Promise.resolve(),
   };
-  return { ...own, stream: (id, message, options) => streamTurn(own, id, message, options) };
+  return { ...guardedClient, stream: (id, message, options) => streamTurn(guardedClient, id, message, options) };
 }
 
 type LifeWanted = Pick<StartOptions, 'agent' | 'scope' | 'budget'>;

@@ -152,7 +152,7 @@ export function addMemory(app: GatewayApp): void {
     method: 'post',
     path: '/v1/search',
     tag,
-    summary: 'What was said and is remembered, by a question: in a scope, the best first, or in all, scope by scope',
+    summary: 'Messages and memories, found by a question: in a scope, the best first, or in all, scope by scope',
     role: 'operator',
     body: z.strictObject({
       scope: scopeName.optional().openapi({ description: 'whose memory; without it, that of all' }),
@@ -173,7 +173,7 @@ export function addMemory(app: GatewayApp): void {
     method: 'get',
     path: '/v1/scopes',
     tag,
-    summary: 'Scopes in which something was said or is remembered',
+    summary: 'Scopes that have messages or memories',
     role: 'operator',
     answer: z.object({ scopes: texts }),
     act: async ({ client }) => ({ scopes: [...(await client.scopes())] }),

@@ -168,21 +168,21 @@ export function addTurns(app: GatewayApp): void {
       ends: z.array(turnEnd).openapi({ description: 'of their turns, how those ended that have no whole answer' }),
     }),
     act: async ({ client }, { params: { id }, query: { after, before, last, limit, branch } }) => {
-      const endsOf = async (entries: readonly Entry[]): Promise<TurnEnd[]> => {
+      const readEnds = async (entries: readonly Entry[]): Promise<TurnEnd[]> => {
         const turns = new Set(entries.map(({ turn }) => turn));
         return (await client.turnEnds(id)).filter(({ turn }) => turns.has(turn));
       };
       if (last !== undefined && branch === undefined) {
         const { entries, previous } = await client.latest(id, { last, ...(before !== undefined && { before }) });
         const later = entries.filter(({ slot }) => slot > after);
-        return { entries: later, next: null, previous, ends: await endsOf(later) };
+        return { entries: later, next: null, previous, ends: await readEnds(later) };
       }
       const all = (await client.history(id, { after, ...(branch !== undefined && { branch }) })).filter(
         ({ slot }) => slot < (before ?? Infinity),
       );
       const entries = last === undefined ? all.slice(0, limit) : all.slice(-last);
       const next = last === undefined && all.length > limit ? (entries.at(-1)?.slot ?? null) : null;
-      return { entries, next, previous: null, ends: await endsOf(entries) };
+      return { entries, next, previous: null, ends: await readEnds(entries) };
     },
   });
 }
