@@ -143,7 +143,7 @@ export type { FlatTurn } from './memory/compaction/recent-turns.js';
 export type { Ask } from './memory/long-record.js';
 export type { RecallQuery } from './memory/recall/recall.js';
 export type { Compat, DeclaredModel } from './models/known-models.js';
-export type { CompactionRecord, Episode, EpisodeFold, EpisodeLinks, Fact, Task } from './records/episodes.js';
+export type { CompactionRecord, Episode, EpisodeFold, EpisodeLinks, Fact, SentFiles, Task } from './records/episodes.js';
 export type { ItemRecord, TransformUnit } from './records/memory/agent-memory.js';
 export type {
   ChangeCause,

@@ -25,6 +25,7 @@ export interface Seen {
 
 const UNKNOWN = 'I do not know.';
 const SEARCH = 'search_memory';
+const EPISODE = 'read_episode';
 
 export function createReader(onSeen: (seen: Seen) => void): Model {
   return {
@@ -57,7 +58,8 @@ function seenIn(request: ModelRequest): Omit<Seen, 'body' | 'tokens'> {
 const NO_LONGER = /^No longer in it:(?:\n> .*)+/gm;
 
 /**
- * Summaries stand in the order of time, and all that is older before what is newer; what a search brought has the number of its message.
+ * Summaries stand in the order of time, and all that is older before what is newer; what a search brought has the number of its message, and
+ * a summary that is read in full its date.
  * What a notice says to be no longer so is not read.
  */
 function asRead({ system, messages }: ModelRequest): string {
@@ -65,7 +67,9 @@ function asRead({ system, messages }: ModelRequest): string {
   const hits = messages.filter(isFound).flatMap((message) => textOf(message).split(/^(?=\[\w+\/\d+\])/m));
   const number = (hit: string): number => Number(/^\[\w+\/(\d+)\]/.exec(hit)?.[1] ?? 0);
   const found = hits.sort((a, b) => number(a) - number(b));
-  return [...found, system, ...messages.filter((message) => !isFound(message)).map(textOf)].join('\n').replace(NO_LONGER, '');
+  const isOpened = (message: ConversationMessage): boolean => message.role === 'tool' && message.name === EPISODE;
+  const others = messages.filter((message) => !isFound(message) && !isOpened(message));
+  return [...messages.filter(isOpened).map(textOf), ...found, system, ...others.map(textOf)].join('\n').replace(NO_LONGER, '');
 }
 
 function answered(request: ModelRequest): AssistantBlock[] {

@@ -1,22 +1,23 @@
 /** All that programs do with conversations, put together from the parts beside this file. */
 import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
-import { checkMessage, createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
-import { createAttach, type AttachClient, createUploads, DEFAULT_KEPT_BYTES, type UploadsClient } from './uploads.js';
-import { toDescription, type Description, type Listed } from './describe.js';
-import { createSchedules, type SchedulesClient } from './schedules.js';
-import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
+import { checkMessage, createAnsweringAgain, createSending } from './sending.js';
+import { createAttach, createUploads, DEFAULT_KEPT_BYTES } from './uploads.js';
+import { toDescription, type Description } from './describe.js';
+import { createSchedules } from './schedules.js';
+import { createDispatch, createStepping } from './stepping.js';
 import { ClientError, toClientError } from './errors.js';
-import { createLineageClient, type LineageClient } from './lineage.js';
-import { createScopeMemory, type ScopeMemory, type SearchOptions } from './memory.js';
-import { searchScopes, type FoundInScope } from './search-scopes.js';
-import { streamTurn, type StreamOptions } from './turns/stream.js';
-import { createList, type ListOptions } from './listing.js';
-import { createFleet, type FleetClient, createUsage, type UsageClient } from './fleet.js';
-import { createInsight, type InsightClient, type Replay } from './insight.js';
-import { createHumanInput, type HumanInputClient } from './human-input.js';
+import { createLineageClient } from './lineage.js';
+import { createScopeMemory, type ScopeMemory } from './memory.js';
+import { searchScopes } from './search-scopes.js';
+import type { PerduraClient } from './interface.js';
+import { streamTurn } from './turns/stream.js';
+import { createList } from './listing.js';
+import { createFleet, createUsage } from './fleet.js';
+import { createInsight, type Replay } from './insight.js';
+import { createHumanInput } from './human-input.js';
 import { createWithSignal, withRetries, createAskQuery, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
-import { createReading, type ReadingClient } from './reading.js';
+import { createReading } from './reading.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
@@ -24,10 +25,8 @@ import {
   type ConversationOutcome,
   type Message,
   type QueuedEvent,
-  type ResetResult,
   type StartOptions,
   type Status,
-  type TurnResult,
 } from '../conversation/protocol/contract.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
@@ -35,7 +34,6 @@ import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
 import { readArguments } from '../memory/bodies.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { Embedder } from '../models/embedder.js';
-import type { TurnEvent } from '../records/feed-event.js';
 import { scopeAndTenant } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import {
@@ -51,92 +49,6 @@ import {
   undoCompactionUpdate,
   WORKFLOW_TYPE,
 } from '../workflows/messages.js';
-
-/** What `start` answers. */
-export interface Started {
-  readonly id: string;
-  /** True when a conversation of that id was already running: nothing was started, `options` were not used. */
-  readonly attached: boolean;
-}
-
-/**
- * The one door to conversations, as `createClient` opens it. Methods that take an `id` throw `ClientError` `not-found` where no
- * conversation has it.
- */
-export interface PerduraClient
-  extends
-    LineageClient,
-    AnswerAgainClient,
-    AttachClient,
-    FleetClient,
-    HumanInputClient,
-    InsightClient,
-    ReadingClient,
-    SchedulesClient,
-    SteppingClient,
-    UploadsClient,
-    UsageClient {
-  readonly namespace: string;
-  readonly taskQueue: string;
-  /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
-  start(id: string | undefined, options?: StartOptions): Promise<Started>;
-  /**
-   * Sends a message and waits for the end of its turn, over hand-overs, worker deaths and lost connections. `start` starts the conversation
-   * in the same round trip.
-   */
-  send(id: string, message: string | Message, options?: { start?: StartOptions; signal?: AbortSignal }): Promise<TurnResult>;
-  /** Waits for the result of a turn that was sent before. */
-  turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
-  /** Sends a message and does not wait (a signal). Answers its id. */
-  message(id: string, message: string | Message): Promise<{ messageId: string }>;
-  /** Stops the running turn; its text so far stays. */
-  interrupt(id: string, reason?: string): Promise<void>;
-  /** Begins a new session: the context is empty, long-term memory gets the messages so far. */
-  reset(id: string): Promise<ResetResult>;
-  /** Makes memory of the older turns now, and waits for it. */
-  compact(id: string): Promise<CompactionOutcome>;
-  /** Hands over an event of the application, for its reducer. */
-  dispatch: Dispatch;
-  /** Takes the last compaction back: the next request is what it would have been. */
-  undoCompaction(id: string): Promise<CompactionOutcome>;
-  /** What the next model call would see, and what it takes. */
-  context(id: string): Promise<ContextIndex>;
-  /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating its messages. */
-  closeConversation(id: string, options?: { memory?: boolean }): Promise<void>;
-  /** Waits until the conversation has ended, and answers what it ended with. */
-  outcome(id: string, options?: { signal?: AbortSignal }): Promise<ConversationOutcome>;
-  /** Asks the workflow to end now, without running out its queue. */
-  cancel(id: string): Promise<void>;
-  /** Ends the workflow from outside: nothing of it runs any more. */
-  terminate(id: string, reason?: string): Promise<void>;
-  /** Gives it another title. */
-  rename(id: string, title: string): Promise<void>;
-  /** How it stands now, by its worker. */
-  status(id: string): Promise<Status>;
-  /** What waits in it, in its order. */
-  queue(id: string): Promise<QueuedEvent[]>;
-  /** What Temporal knows of it, also without a worker and after its end. */
-  describe(id: string): Promise<Description>;
-  /** Where the store keeps it. */
-  key(id: string): Promise<ConversationKey>;
-  /** Long-term memory of a scope. A conversation has the scope of its agent, unless its start named another. */
-  scope(scope: string): ScopeMemory;
-  /** Names of the scopes that have messages or memories. */
-  scopes(): Promise<readonly string[]>;
-  /** Finds messages and memories in all scopes, by a whole question: scope by scope, that with the best find first. */
-  search(question: string, options?: SearchOptions): Promise<readonly FoundInScope[]>;
-  /** Temporal's histories of it, every run that is still retained, oldest first. */
-  runs(id: string): Promise<FetchedRuns>;
-  /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
-  list(options?: ListOptions): Promise<Listed[]>;
-  /**
-   * A message, and the turn that answers it as it happens, from its beginning to `turn-finished`, through approvals; where there is no
-   * conversation it begins one. Called again with the same message id, also by a program that has begun anew, it is the same turn.
-   */
-  stream(id: string, message: string | Message, options?: StreamOptions): AsyncGenerator<TurnEvent, void>;
-  /** Closes what the client has opened. Conversations go on. */
-  close(): Promise<void>;
-}
 
 /** What a client needs; by default all of it follows from the settings. */
 export interface ClientOptions {

@@ -102,6 +102,7 @@ export type FeedEvent =
     }
   | { readonly kind: 'resync' };
 
+/** Events that belong to a turn. */
 export type EventInTurn = Extract<FeedEvent, { readonly turn: string }>;
 
 /** As readers of one turn get them; `resync`: some of its events were lost here. */

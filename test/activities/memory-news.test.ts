@@ -90,13 +90,13 @@ test('what was learned from turns that the prompt has is no news: a later turn m
   const text = `- Tea.\n${lines.map(({ line }) => line).join('\n')}\n`;
   await store.documents.writeMemory(key, { id: 'next', ts: 2, cause: 'consolidation', from: version, text, lines });
   const now = { version: (await store.documents.memory(key)).version, forgotten: 0 };
-  const newsIn = async (context: readonly SlotRange[], cited: readonly SlotRange[] = []): Promise<string> => {
-    const news = await memoryNews({ store, key }, { version, told: version, forgotten: 0 }, now, { context, cited });
+  const newsIn = async (context: readonly SlotRange[], cited: readonly SlotRange[] = [], room?: number): Promise<string> => {
+    const news = await memoryNews({ store, key }, { version, told: version, forgotten: 0 }, now, { context, cited, room });
     return news?.kind === 'notice' ? news.text.slice(news.text.indexOf(']') + 2) : '';
   };
   const gone = 'No longer in it:\n> - The reserve is Petrel.';
   expect(await newsIn([[1, 3]])).toBe(`New:\n> - Likes ports.\n> - Sails on Monday.\n${gone}`);
-  // Of a long message the prompt may have the ends alone.
-  for (const part of [newsIn([[3, 3]]), newsIn([[1, 3]], [[1, 1]])])
+  // Of a long message the prompt may have the ends alone, and the oldest are left out where not all fit.
+  for (const part of [newsIn([[3, 3]]), newsIn([[1, 3]], [[1, 1]]), newsIn([[1, 3]], [], 1)])
     expect(await part).toBe(`New:\n> - The reserve is Fulmar.\n> - Likes ports.\n> - Sails on Monday.\n${gone}`);
 });

@@ -163,7 +163,7 @@ export const ARROWS: readonly Row[] = [
       ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts'],
       // Counts as the worker does, and reads agents as it does.
       ...['models/token-counter.ts', 'agents/load-agent.ts'],
-      ...['insight/', 'heal/fetch-runs.ts'],
+      ...['insight/', 'heal/fetch-runs.ts', 'stores/feed-cursor.ts'],
     ],
     mayTypes: ['stores/store.ts', 'models/embedder.ts'],
     never: ['@temporalio/worker'],

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PerduraClient } from '../../src/client/perdura-client.js';
+import type { PerduraClient } from '../../src/client/interface.js';
 import { waitFor } from './wait-for.js';
 
 const MARK = 'listed-by-then-';

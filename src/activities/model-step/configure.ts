@@ -9,6 +9,7 @@ import { HAND_OVER } from '../../conversation/opening.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import { type ChangeCause, foldedLine, type MemoryText, newLines, NO_MEMORY_VERSION, toLines } from '../../records/memory/documents.js';
 import { listSlots } from '../../records/slots.js';
+import { shownTokensEach } from '../../memory/tokens.js';
 import type { MemoryNews, ModelStepInput } from '../../conversation/turn/model-step-effects.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/known-models.js';
@@ -168,13 +169,13 @@ const BY_MODEL: readonly ChangeCause[] = ['consolidation', 'care'];
 /**
  * What a turn that begins must hear of changes in MEMORY.md since the prompts of its epoch told of it (design section 4). Undefined where nothing
  * has changed, or where all that is new was learned from turns that the prompt has: they say it better, and a later one may say otherwise.
- * `cited`: messages of `context` that the prompt shows by their ends alone.
+ * `cited`: messages of `context` that the prompt shows by their ends alone; `room`: tokens, beyond which the prompt leaves its oldest out.
  */
 export async function memoryNews(
   { store, key }: Pick<ConversationDependencies, 'store' | 'key'>,
   pinned: NonNullable<ModelStepInput['pinned']>,
   now: { readonly version: string; readonly forgotten: number },
-  { context, cited = [] }: Pick<ModelStepInput['call'], 'context' | 'cited'>,
+  { context, cited = [], room = Infinity }: Pick<ModelStepInput['call'], 'context' | 'cited'> & { readonly room?: number },
 ): Promise<MemoryNews | undefined> {
   if (now.forgotten > pinned.forgotten) return { kind: 'epoch' };
   if (now.version === pinned.told) return undefined;
@@ -186,10 +187,15 @@ export async function memoryNews(
   const isByModel = changes.slice(at + 1).every(({ cause }) => BY_MODEL.includes(cause));
   if (!isByModel && newLines(present, told).length > 0) return { kind: 'epoch' };
   const learned = changes.slice(at + 1).flatMap(({ lines }) => lines.filter(({ source }) => source.conversation === key.conversation));
-  const entries = learned.length > 0 ? await store.entries.read(key, listSlots(context)) : [];
+  const entries = learned.length > 0 ? (await store.entries.read(key, listSlots(context))).flatMap((entry) => entry ?? []) : [];
   const inPart = new Set(listSlots(cited));
-  const turns = new Set(entries.map((entry) => entry?.turn));
-  for (const entry of entries) if (entry && inPart.has(entry.slot)) turns.delete(entry.turn);
+  const turns = new Set(entries.map(({ turn }) => turn));
+  const tokens = shownTokensEach(entries.map(({ message }) => message));
+  let left = room - tokens.reduce((sum, each) => sum + each, 0);
+  for (const [at, { slot, turn }] of entries.entries()) {
+    if (left < 0 || inPart.has(slot)) turns.delete(turn);
+    left += tokens[at] ?? 0;
+  }
   const shown = learned.filter(({ source: { turn_ids: from = [] } }) => from.length > 0 && from.every((turn) => turns.has(turn)));
   const text = describeChange(told, present, new Set(shown.map(({ line }) => foldedLine(line))));
   if (text === undefined) return undefined;

@@ -14,7 +14,7 @@ import { qualifiedScope, scopeParts } from '../../records/identity.js';
 import { withCurrentStatus } from '../listing.js';
 import { ClientError } from '../errors.js';
 import type { ScopeMemory } from '../memory.js';
-import type { PerduraClient } from '../perdura-client.js';
+import type { PerduraClient } from '../interface.js';
 import {
   baseId,
   createKnownConversations,

@@ -6,9 +6,9 @@
  * - It reads no faster than its reader: events wait in the store, and are trimmed there.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PerduraClient, WatchEvent } from '../../client.js';
 import { ClientError } from '../errors.js';
-import { wholeAnswer } from '../reading.js';
+import type { PerduraClient } from '../interface.js';
+import { wholeAnswer, type WatchEvent } from '../reading.js';
 import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
 import { answerText, NO_USAGE, type Entry } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';

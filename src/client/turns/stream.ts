@@ -9,17 +9,11 @@ import type { TurnEvent } from '../../records/feed-event.js';
 import { NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { ClientError } from '../errors.js';
-import type { PerduraClient } from '../perdura-client.js';
+import type { PerduraClient, StreamTurnOptions } from '../interface.js';
 import { createTurnEnds, followSubmitted, followTurn } from './follow-turn.js';
 import { describeIfAny, findTurn, isRunning } from './turn-status.js';
 
 type Client = Omit<PerduraClient, 'stream'>;
-
-export interface StreamOptions {
-  /** Of a conversation that is not there yet; one that has ended goes on. */
-  readonly start?: StartOptions;
-  readonly signal?: AbortSignal;
-}
 
 /** The answer to a message that clears the session. */
 export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
@@ -29,7 +23,7 @@ export async function* streamTurn(
   client: Client,
   id: string,
   given: string | Message,
-  { start = {}, signal = new AbortController().signal }: StreamOptions = {},
+  { start = {}, signal = new AbortController().signal }: StreamTurnOptions = {},
 ): AsyncGenerator<TurnEvent, void> {
   const { id: messageId = randomUUID(), ...rest } = typeof given === 'string' ? { text: given } : given;
   const { cursor } = await openConversation(client, id, start);

@@ -1,5 +1,7 @@
 /** The present state of a conversation and its turns: from its worker where one answers, else from Temporal and the live events. */
-import { ClientError, type Description, type PerduraClient } from '../../client.js';
+import type { Description } from '../describe.js';
+import { ClientError } from '../errors.js';
+import type { PerduraClient } from '../interface.js';
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { orUndefinedAfter, timeoutSignal } from '../../platform/promises.js';

@@ -43,7 +43,9 @@ const ABOUT_NONE = [
   ...['POST /auth/code', 'POST /auth/logout', 'GET /auth/login', 'GET /auth/callback', 'GET /.well-known/agent-card.json'],
   ...['GET /a2a', 'GET /a2a/:agent', 'GET /a2a/:agent/.well-known/agent-card.json', 'POST /v1/conversations'],
 ];
-const LISTS = ['/v1/conversations', '/v1/approvals', '/v1/failures', '/v1/usage', '/v1/agents', '/v1/models', '/v1/scopes'].map((path) => `GET ${path}`);
+const LISTS = ['/v1/conversations', '/v1/approvals', '/v1/failures', '/v1/usage', '/v1/agents', '/v1/models', '/v1/scopes'].map(
+  (path) => `GET ${path}`,
+);
 const OF_AGENTS = ['GET /v1/agents/:agent', 'GET /v1/models/:model'];
 const OF_ALL = ['/metrics', '/v1/workers', '/v1/findings'].map((path) => `GET ${path}`);
 const OF_UPLOADS = ['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'];
