@@ -127,7 +127,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return lookAfterChildren(endStoppedTools({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
+      return endStoppedTools(lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
     default:
       return unknownEvent(state, event);
   }

@@ -49,7 +49,7 @@ async function gateway(address: URL, { method = 'GET', body, signal }: RequestIn
     if (away-- > 0) throw new TypeError('fetch failed');
     return Response.json({ acceptedAs: 'queue', position: 0, turn });
   }
-  if (path === '/entries') return Response.json({ entries, previous: null });
+  if (path === '/entries') return Response.json({ entries, previous: null, ends: [] });
   if (path === '/branches') return Response.json({ branches: [] });
   if (path === '') return Response.json({ id: ID, status: { phase, turn: 1, turns: 0, pendingApprovals: 0 } });
   return Response.json({ conversations: [], approvals: [], silent: [] });

@@ -1,11 +1,12 @@
 /** Everything that a store holds, as one text: to look for words that must not be anywhere in it. */
+import { existsSync, type Dirent } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
 /** Names and contents of all files below a folder. */
 export async function bytesOfFiles(dir: string): Promise<string> {
-  const found = await readdir(dir, { recursive: true, withFileTypes: true });
+  const found = await entriesBelow(dir);
   const texts = await Promise.all(
     found.map(async (entry) => {
       const path = join(entry.parentPath, entry.name);
@@ -14,6 +15,17 @@ export async function bytesOfFiles(dir: string): Promise<string> {
     }),
   );
   return texts.join('\n');
+}
+
+/** A folder below it may be removed meanwhile: then from the beginning. */
+async function entriesBelow(dir: string): Promise<Dirent[]> {
+  for (;;) {
+    try {
+      return await readdir(dir, { recursive: true, withFileTypes: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !existsSync(dir)) throw error;
+    }
+  }
 }
 
 /** Every key and every value, whatever its type. */

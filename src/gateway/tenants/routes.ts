@@ -25,7 +25,7 @@ interface TenantOptions {
 }
 
 /**
- * The most tenants and users in memory, by their last request: readers of one share what they wait for (core/follow-turn.ts), since all of
+ * The most tenants and users in memory, by their last request: readers of one share what they wait for (client/turns/follow-turn.ts), since all of
  * them may see the same.
  */
 const MAX_KNOWN = 1_000;
