@@ -60,7 +60,15 @@ pageTest('a conversation from its first word to its deletion', async () => {
   await tap('Delete …');
   await tap('Delete it for good');
   await page.getByLabel('Search conversations').waitFor();
-  await expect(stand.world.client.describe(id)).rejects.toThrow();
+  // The server deletes in the background.
+  await waitFor(
+    () =>
+      stand.world.client.describe(id).then(
+        () => 'there',
+        () => 'gone',
+      ),
+    (found) => found === 'gone',
+  );
 
   for (const name of ['Inbox', 'Memory', 'Fleet', 'Agents']) {
     await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).tap();

@@ -81,7 +81,9 @@ function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Elem
   const { value } = useAnswer(`timeline ${of} ${turn} ${String(isOver)}`, (signal) =>
     request('get', '/v1/conversations/{id}/turns/{turn}/timeline', { path: { id: of, turn }, signal }),
   );
-  const bars = value?.bars.filter(({ callId }) => callId === call.callId) ?? [];
+  // A sub-agent's id ends with its turn and the number of its call.
+  const child = `:${turn}:${call.callId.replace(/^.*\/c/, '')}`;
+  const bars = value?.bars.filter(({ callId, conversation }) => callId === call.callId || conversation?.endsWith(child) === true) ?? [];
   const ran = bars.findLast(({ lane }) => lane === 'tool' || lane === 'sub-agent');
   const wait = bars.find(({ lane }) => lane === 'person');
   const waited = wait !== undefined && wait.to !== null ? duration(wait.to - wait.from) : undefined;
