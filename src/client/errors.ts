@@ -113,6 +113,14 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   const options = { cause: error };
   if (failure) return new ClientError(KINDS[failure.type ?? ''] ?? 'failed', `${attempt}: ${failure.message}`, options);
   const code = grpcCode(error);
+  // A server that has just begun, or is very busy, says so of one that there is too.
+  if (nameError(error) === 'NamespaceNotFoundError') {
+    return new ClientError(
+      'unreachable',
+      `${attempt}: Temporal has no such namespace now (${messageWithCause(error)}); see TEMPORAL_NAMESPACE`,
+      options,
+    );
+  }
   if (error instanceof WorkflowNotFoundError || code === GRPC.notFound) {
     return new ClientError('not-found', `${attempt}: no such conversation is running`, options);
   }
@@ -146,6 +154,7 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   CannotStep: 'cannot-step',
   QueueFull: 'queue-full',
   NotWaiting: 'not-waiting',
+  Withdrawn: 'conflict',
 };
 
 function failureIn(error: unknown): ApplicationFailure | undefined {

@@ -1,5 +1,6 @@
 /** What Temporal says, in the words that decide what a program or a person does next: through the SDK's own conversion of errors. */
 import { ApplicationFailure } from '@temporalio/common';
+import { NamespaceNotFoundError } from '@temporalio/common';
 import { ClientError, isAway, isBetweenRuns, isWorthAnotherTry, toClientError, type ClientErrorKind } from '../../src/client/errors.js';
 import { answeredWith, grpcError, refused, scriptedTemporal, updated, type Answer } from '../support/scripted-temporal.js';
 import { failureOf, onScript } from './client-on-script.js';
@@ -129,6 +130,7 @@ const ROWS: readonly Row[] = [
     'AcceptedUpdateCompletedWorkflow',
     true,
   ],
+  ['a reset that somebody took out of the queue', 'update', refused('Withdrawn'), 'conflict', 'Withdrawn', false],
   ['a run that is handing over', 'update', refused('Continues'), 'failed', 'Continues', true],
   [
     'a task that was done without it',
@@ -220,4 +222,9 @@ test('a sub-agent’s id can be spoken of', async () => {
   const { temporal, client } = onScript();
   temporal.on('queryWorkflow', answeredWith({ phase: 'idle' })).on('updateWorkflowExecution', updated({ kind: 'nothing-to-compact' }));
   await expect(client.status('conv:turn_0001:1')).resolves.toEqual({ phase: 'idle' });
+});
+
+test('a namespace that is not there, or not yet, is no fault of the gateway', () => {
+  const known = toClientError(new NamespaceNotFoundError('default'), 'cannot start');
+  expect(known).toMatchObject({ kind: 'unreachable', message: expect.stringMatching(/^cannot start: .*TEMPORAL_NAMESPACE/) });
 });

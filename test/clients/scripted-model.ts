@@ -53,8 +53,17 @@ function lastWords(request: ApiRequest): string {
 function callsIn(said: string): readonly ToolCall[] {
   return [...said.matchAll(/^(call|run) (\S+) (\{.*\})$/gm)].map(([, whose, name = '', input = '']) => ({
     name: whose === 'run' ? name : `${PREFIX}${name}`,
-    input: JSON.parse(input) as unknown,
+    input: readJson(input),
   }));
+}
+
+/** What others write behind it may be no JSON. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
 }
 
 /** Once there are results, the last tool: loops of agents offer that of their answer behind the others. */

@@ -25,6 +25,19 @@ declare const createWorker: typeof import('perdura/worker').createWorker;
 declare const DefaultChatTransport: typeof import('ai').DefaultChatTransport;
 declare const useChat: typeof import('@ai-sdk/react').useChat;
 declare const Webhook: typeof import('standardwebhooks').Webhook;
+declare module 'react' {
+  export function useState<T>(value: T): [T, (value: T) => void];
+}
+declare namespace JSX {
+  interface Props {
+    [name: string]: any;
+    onSubmit?: (event: { preventDefault(): void }) => void;
+    onChange?: (event: { target: { value: string } }) => void;
+  }
+  interface IntrinsicElements {
+    [name: string]: Props;
+  }
+}
 `;
 
 test('there are some', () => expect(programs.length).toBeGreaterThan(10));
