@@ -20,22 +20,44 @@ export type StartOptions = NonNullable<Body<'post', '/v1/conversations/{id}/mess
 export type TurnResult = Schema<'TurnResult'>;
 type Body<M extends Method, P extends Operations<M>> = NonNullable<Given<Operation<M, P>>['body']>;
 
-/** An event of a turn. Those that are not named here have a `kind` and a `turn` too; docs/reference/protocols.md has all. */
+/** An event of a turn, as the gateway sends it. */
 export type TurnEvent =
   | { readonly kind: 'message'; readonly turn: string; readonly messageId: string; readonly preview: string }
   | { readonly kind: 'text' | 'thinking'; readonly turn: string; readonly call: string; readonly attempt: string; readonly text: string }
   /** What was shown of this model call is void. */
   | { readonly kind: 'reset'; readonly turn: string; readonly call: string; readonly attempt: string }
   | { readonly kind: 'tool-started'; readonly turn: string; readonly callId: string; readonly name: string; readonly input: string }
-  | { readonly kind: 'tool-finished'; readonly turn: string; readonly callId: string; readonly name: string; readonly preview: string }
-  /** A person is waited for: `decide` answers. */
-  | { readonly kind: 'asked'; readonly turn: string; readonly callId: string; readonly name: string; readonly target: string }
+  | {
+      readonly kind: 'tool-finished';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly outcome: string;
+      readonly preview: string;
+    }
+  /** A person is waited for, or the program that runs a tool, until then (epoch milliseconds): `decide` answers. */
+  | {
+      readonly kind: 'asked';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly what: 'approval' | 'question' | 'client-tool';
+      readonly target: string;
+      readonly until: number;
+    }
   | { readonly kind: 'decided'; readonly turn: string; readonly callId: string; readonly name: string; readonly decision: string }
   /** Some events are lost: what was shown may lack them. The last event has the whole answer. */
   | { readonly kind: 'resync' }
   /** The last. */
   | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
-  | { readonly kind: 'waiting' | 'fallback' | 'paused'; readonly turn: string };
+  /** A failed call of a model is tried again then (epoch milliseconds). */
+  | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
+  /** Another model answers. */
+  | { readonly kind: 'fallback'; readonly turn: string; readonly call: string; readonly for: string; readonly model: string }
+  /** A breakpoint was reached. */
+  | { readonly kind: 'paused'; readonly turn: string; readonly why: string }
+  /** Older turns became a summary. */
+  | { readonly kind: 'compacted'; readonly turn: string; readonly tokensBefore: number; readonly tokensAfter: number };
 
 /** What the gateway refused, in its words. `kind`: stable, such as `not-found`, `no-worker`; `status` 0 and `unreachable`: there was no answer. */
 export class GatewayError extends Error {
@@ -105,11 +127,9 @@ export function createGatewayClient({ url, token, fetch = (...given) => globalTh
     const headers = { ...own, accept: 'text/event-stream', ...(init.headers as Readonly<Record<string, string>>) };
     try {
       const response = await ask(address, { ...init, headers, signal: either });
-      if (response.body === null) return;
       alive();
-      for await (const { event, data, id } of readEvents(response.body)) {
+      for await (const { event, data, id } of response.body === null ? [] : readEvents(response.body)) {
         alive();
-        at.failures = 0;
         if (event === 'ping') continue;
         if (event === 'error') throw toError(undefined, JSON.parse(data));
         if (event === 'submitted') {
@@ -118,10 +138,17 @@ export function createGatewayClient({ url, token, fetch = (...given) => globalTh
         }
         if (id !== undefined) at.cursor = id;
         const told = JSON.parse(data) as TurnEvent;
+        // Only what goes on counts: one that is taken and fails, again and again, ends.
+        at.failures = 0;
         if (told.kind === 'turn-finished') at.isOver = true;
         yield told;
         if (at.isOver) return;
       }
+      throw new GatewayError(
+        0,
+        'unreachable',
+        `the connection to ${home.href} ended before the turn did; the same message with the same id goes on`,
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -142,8 +169,7 @@ export function createGatewayClient({ url, token, fetch = (...given) => globalTh
           : { method: 'POST', body: JSON.stringify(message), headers: { 'content-type': 'application/json' } };
         let pause = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** at.failures);
         try {
-          yield* connect(address, init, at, signal);
-          if (at.isOver) return;
+          return yield* connect(address, init, at, signal);
         } catch (error) {
           signal?.throwIfAborted();
           if (error instanceof GatewayError) {
