@@ -37,7 +37,7 @@ interface FollowParts {
   readonly client: Pick<PerduraClient, 'watch'>;
   readonly ends: TurnEnds;
   /** The feed cannot be read: the end comes all the same. */
-  readonly log?: (line: string) => void;
+  readonly onFeedFailed?: (id: string, error: unknown) => void;
 }
 
 type Step =
@@ -46,7 +46,7 @@ type Step =
   | { readonly from: 'end'; readonly result: TurnResult }
   | { readonly from: 'patience' };
 
-export async function* followTurn({ client, ends, log }: FollowParts, wanted: Following): AsyncGenerator<TurnEventAt, void> {
+export async function* followTurn({ client, ends, onFeedFailed }: FollowParts, wanted: Following): AsyncGenerator<TurnEventAt, void> {
   const { id, turn, after, signal, needsWorker } = wanted;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
@@ -76,9 +76,7 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
         ended = step.result;
         patience = new Promise((resolve) => (timer = setTimeout(resolve, FEED_PATIENCE_MS, { from: 'patience' })));
       } else if (step.from !== 'patience') {
-        if (step.from === 'feed-failed' && !either.aborted && !isRefusal(step.error)) {
-          log?.(`the live events of ${id} cannot be read: ${String(step.error)}`);
-        }
+        if (step.from === 'feed-failed' && !either.aborted) onFeedFailed?.(id, step.error);
         signal.throwIfAborted();
         live = undefined;
       }
@@ -125,12 +123,6 @@ export async function* followSubmitted(
     // It may stand at an event that is not wanted, and uses its connection until it is left.
     void events.return().catch(() => undefined);
   }
-}
-
-/** There is no such conversation for its reader, who hears it from the end; what strangers write into an id is no line of a log. */
-function isRefusal(error: unknown): boolean {
-  const { kind } = error as Partial<ClientError>;
-  return kind === 'not-found' || kind === 'invalid' || (error as Partial<Error>).name === 'GatewayError';
 }
 
 /** One that takes long against others, again and again: `Promise.race` would keep every winner until that one settles. */

@@ -7,6 +7,7 @@ import { checkMessage } from '../../client/sending.js';
 import type { Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { mapMedia, MEDIA_KINDS, sourcesIn, type MediaKind } from '../../records/message.js';
 import { checkAttachments, placeAttachments } from './attachments.js';
+import { toProblem } from './errors.js';
 import { followTurn, type TurnEventAt, type Following, createTurnEnds, followSubmitted } from '../../client/turns/follow-turn.js';
 import { CLEARED, handOver, openConversation, type Submitted } from '../../client/turns/stream.js';
 
@@ -40,6 +41,10 @@ const MAX_LATELY = 1_000;
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
   const ends = createTurnEnds(client);
   const lately = new Set<string>();
+  /** A refusal the reader hears from the end; what strangers write into an id is no line of a log. */
+  const onFeedFailed = (id: string, error: unknown): void => {
+    if (toProblem(error).status >= 500) log?.(`the live events of ${id} cannot be read: ${String(error)}`);
+  };
 
   const submit: Conversations['submit'] = async (id, given, { start, signal = new AbortController().signal } = {}) => {
     await refuseBad(given);
@@ -54,7 +59,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
   const readingWith = (needsWorker: boolean): Conversations => {
     const attach = (wanted: Following): AsyncGenerator<TurnEventAt, void> =>
-      followTurn({ client, ends, ...(log && { log }) }, { ...wanted, needsWorker });
+      followTurn({ client, ends, onFeedFailed }, { ...wanted, needsWorker });
     return {
       client,
       submit,
