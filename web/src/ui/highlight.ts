@@ -10,13 +10,22 @@ const MOST = 20_000;
 export const highlighter = signal<HLJSApi | undefined>(undefined);
 let isLoading = false;
 
+/** Without it code stays plain; the next block tries again. */
+async function load(): Promise<void> {
+  isLoading = true;
+  try {
+    highlighter.value = (await import('highlight.js/lib/common')).default;
+  } catch {
+    isLoading = false;
+  }
+}
+
 export function colour(block: HTMLElement, language: string): void {
   const text = block.textContent ?? '';
   if (language === '' || text.length > MOST) return;
   const api = highlighter.value;
   if (api === undefined) {
-    if (!isLoading) void import('highlight.js/lib/common').then(({ default: loaded }) => (highlighter.value = loaded));
-    isLoading = true;
+    if (!isLoading) void load();
     return;
   }
   if (api.getLanguage(language) === undefined) return;

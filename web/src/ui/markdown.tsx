@@ -123,7 +123,7 @@ function copyButton(block: HTMLElement): HTMLButtonElement {
   button.addEventListener('click', () => {
     navigator.clipboard.writeText(block.textContent ?? '').then(
       () => (button.textContent = 'Copied'),
-      () => (button.textContent = 'The browser does not let it'),
+      () => (button.textContent = 'Not allowed: select it'),
     );
   });
   return button;
