@@ -1,4 +1,7 @@
-/** `node scripts/api-types.mjs`: the types of the native API, for the page and the client package, from what the gateway says of itself in `/openapi.json`. */
+/**
+ * `node scripts/api-types.mjs`: the types of the native API, for the page and the client package, from what the gateway says of itself in
+ * `/openapi.json`.
+ */
 import { createRequire } from 'node:module';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -127,8 +127,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   // Memory.
   const { pinned } = input;
   const isTold = !pinned || !input.configure || input.deferred?.includes('memory');
-  const fits = settings.contextBudget - countFixedTokens(input, configured);
-  const news = isTold ? undefined : await memoryNews(dependencies, pinned, settings.memory, { ...call, room: fits });
+  const promptRoom = settings.contextBudget - countFixedTokens(input, configured);
+  const news = isTold ? undefined : await memoryNews(dependencies, pinned, settings.memory, { ...call, room: promptRoom });
   if (news) return { ...result, ...found, tools: [], kind: 'deferred', reason: 'memory', news };
 
   // Tools.

@@ -18,7 +18,7 @@ export async function probeTemporal(address: string, timeout = 3000): Promise<An
 }
 
 export function isListening(address: string): Promise<boolean> {
-  // An address of IPv6 stands in brackets, and has colons.
+  // An address of IPv6 is written in brackets, and has colons.
   const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(address) ?? [];
   return new Promise((resolve) => {
     const socket = connect({ host, port: Number(port), timeout: 1000 });
