@@ -7,6 +7,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
 COPY types types
+COPY packages packages
 COPY web web
 RUN node scripts/prepare.mjs && node scripts/keep-optional.mjs && npm prune --omit=dev
 
