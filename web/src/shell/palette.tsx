@@ -1,7 +1,7 @@
 /** Ctrl+K: to any view and any conversation, by a few letters. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { NEW, place, show, toHref } from '../address.js';
 import { conversations, listMore, nameConversation } from '../conversations.js';
 import { mayAct } from '../session.js';
@@ -24,7 +24,8 @@ export function Palette({ close }: { readonly close: () => void }): JSX.Element 
   const dialog = useRef<HTMLDialogElement>(null);
   const wanted = useSignal('');
   const at = useSignal(0);
-  useEffect(() => {
+  // Before anything is painted: keys that follow at once are for it.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     listMore(500);
   }, []);
