@@ -118,7 +118,8 @@ const [LEAST, MOST] = [0.25, 6];
 
 /**
  * Reported by estimated, of the last prompts: of what was added between two of them if that is enough to tell, so that a long system prompt
- * in English does not hide what the messages are; otherwise of the first as a whole.
+ * in English does not hide what the messages are; otherwise of the first as a whole. Never so that the whole would not be as reported:
+ * a few short messages say little of a thousand.
  */
 export function calibrate(
   known: TokenCalibration | undefined,
@@ -128,9 +129,18 @@ export function calibrate(
   const seen = { model, fixed, messages, reported };
   if (known?.model !== model) return { ...seen, ratio: hasMedia ? 1 : bounded(reported / Math.max(1, fixed + messages)) };
   const growth = messages - known.messages;
+  const agreed = (ratio: number): number => {
+    const [most, least] = [LEAST, MOST].map((ofFixed) => (reported - ofFixed * fixed) / Math.max(1, messages)) as [number, number];
+    return bounded(Math.min(most, Math.max(least, ratio)));
+  };
   if (known.fixed !== fixed || growth < 0) return { ...seen, ratio: known.ratio };
   if (growth < MIN_GROWTH) return known;
-  return { ...seen, ratio: bounded((reported - known.reported) / growth) };
+  return { ...seen, ratio: agreed((reported - known.reported) / growth) };
+}
+
+/** Tokens of an estimated token, of what no message changes: what the messages leave of the report. */
+export function fixedRatio({ ratio, fixed, messages, reported }: TokenCalibration): number {
+  return bounded((reported - ratio * messages) / Math.max(1, fixed));
 }
 
 function bounded(ratio: number): number {

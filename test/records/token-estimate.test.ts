@@ -3,6 +3,7 @@ import { tokenCounterBy } from '../../src/models/token-counter.js';
 import {
   calibrate,
   estimateTokens,
+  fixedRatio,
   measureBodyTokens,
   measureTokens,
   type EstimatedPrompt,
@@ -110,6 +111,26 @@ describe('what a count teaches', () => {
     const second = calibrate(first, at(200, 1_500));
     expect(second).toBe(first);
     expect(calibrate(second, at(300, 1_700)).ratio).toBeCloseTo(3);
+  });
+
+  test('never so much that the whole would not be as it was reported', () => {
+    // Ten short questions in a long talk: a report counts what holds them together too.
+    const first = calibrate(undefined, at(7_000, 8_800));
+    const second = calibrate(first, at(7_152, 9_257));
+    expect(second.ratio).toBeLessThan(1.3);
+    const prompts = fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.double({ min: 0.5, max: 3, noNaN: true })), { maxLength: 9 });
+    fc.assert(
+      fc.property(prompts, fc.double({ min: 0.5, max: 2, noNaN: true }), (added, ofFixed) => {
+        let [messages, reported] = [50, 1_000 * ofFixed + 50];
+        let known = calibrate(undefined, at(messages, reported));
+        for (const [more, each] of added) {
+          messages += 160 * more;
+          reported += 160 * more * each;
+          known = calibrate(known, at(messages, reported));
+          expect(1_000 * fixedRatio(known) + messages * known.ratio).toBeCloseTo(reported);
+        }
+      }),
+    );
   });
 
   test('a shorter prompt, another system prompt and pictures say nothing about words', () => {

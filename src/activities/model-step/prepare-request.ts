@@ -6,7 +6,7 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput, MadeCitation } from '../../conversation/turn/model-step-effects.js';
 import { shownText, type ClientTool, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
-import { countMessageTokens, estimateStringTokens } from '../../memory/tokens.js';
+import { countMessageTokens, estimateStringTokens, type CountTokens } from '../../memory/tokens.js';
 import { estimateMediaTokens, measureTokens, type EstimatedPrompt } from '../../records/token-estimate.js';
 import { ModelFailure, type ModelRequest } from '../../models/model.js';
 import { describeDocument } from '../../models/shown.js';
@@ -87,7 +87,7 @@ export async function prepareRequest(
   const opens = loadingAgent.then(({ config }) => canOpenMemory(config, dependencies.tools));
   opens.catch(() => undefined);
   const loading = loadContext(dependencies, input, citing, opens);
-  const [agent, messages, before, memory, output, broughtJson, counter] = await Promise.all([
+  const [agent, messages, before, memory, output, broughtJson, counter, fixedCounter] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, { ref: base, forgotten: input.memory.forgotten }, loading),
@@ -96,6 +96,7 @@ export async function prepareRequest(
     // A store that has lost them is healed while the context is read.
     input.tools === undefined ? undefined : loading.then(() => store.bodies.get(key, input.tools ?? '')),
     tokenCounterFor(input.model, input.tokenRatio),
+    tokenCounterFor(input.model, input.fixedRatio ?? input.tokenRatio),
   ]);
   const schema = output === undefined ? undefined : (JSON.parse(output) as JsonObject);
   const brought = parseClientTools(broughtJson);
@@ -118,7 +119,7 @@ export async function prepareRequest(
     const agentNow = { config, system: systemPrompt(agent, memory, input.since), shared: agent.system.length };
     const all = new Map([...refused, ...words]);
     const shown = withoutMessages(withoutFiles(read, all), all);
-    const whole = assemble(agentNow, offered, leavesBase(all) ? [] : before, shown, input, counter, schema);
+    const whole = assemble(agentNow, offered, leavesBase(all) ? [] : before, shown, input, { ...counter, countFixed: fixedCounter.count }, schema);
     const request: ModelRequest = {
       ...whole.request,
       ...(forced.length > 0 && { mustCall: true }),
@@ -184,12 +185,12 @@ function assemble(
   base: readonly ConversationMessage[],
   history: readonly ContextMessage[],
   input: CallToMake,
-  { count }: TokenCounter,
+  { count, countFixed }: TokenCounter & { readonly countFixed: CountTokens },
   schema: JsonObject | undefined,
 ): Omit<PreparedRequest, 'files' | 'unproven' | 'without'> {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const budget = input.contextBudget - fixedTokens(system, offered, count) - countMessageTokens(base, count);
+  const budget = input.contextBudget - fixedTokens(system, offered, countFixed) - countMessageTokens(base, count);
   const context = config.context.clock ? history.map(withClock) : withDays(history, base.length > 0 ? undefined : input.since);
   const messages = normalize([...base, ...fitting(context, budget, count, base)], { provider });
   return {

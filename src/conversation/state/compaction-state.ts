@@ -2,7 +2,7 @@
 import type { Task } from '../../records/episodes.js';
 import type { TurnError, Consolidation } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { TokenCalibration } from '../../records/token-estimate.js';
+import { fixedRatio, type TokenCalibration } from '../../records/token-estimate.js';
 import type { AgentSettings, LearnedBudget } from './settings.js';
 import type { AppChunk } from '../context/reducers.js';
 import type { AskMemoryInput } from '../context/compaction-effects.js';
@@ -138,6 +138,11 @@ export function tokenRatio({ settings, compaction: { calibration } }: Calibrated
 export function withTokenRatio(state: Calibrated): { readonly tokenRatio?: number } {
   const ratio = tokenRatio(state);
   return ratio === 1 ? {} : { tokenRatio: ratio };
+}
+
+/** Of what no message changes, for a prompt that is to be made. */
+export function withFixedRatio({ settings, compaction: { calibration } }: Calibrated): { readonly fixedRatio?: number } {
+  return calibration && calibration.model === settings?.model ? { fixedRatio: fixedRatio(calibration) } : {};
 }
 
 /** Estimated tokens as the conversation's model would count them. */

@@ -85,6 +85,8 @@ export interface CallInput {
   readonly doubtsReason?: true;
   /** Tokens of an estimated token, as earlier prompts have shown; absent: 1. */
   readonly tokenRatio?: number;
+  /** The same of the system prompt and the tools. */
+  readonly fixedRatio?: number;
   /** True: the next turn may come later than a cache keeps a prompt by default (turn/pace.ts). */
   readonly isSlow?: true;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */

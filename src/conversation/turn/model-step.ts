@@ -39,7 +39,7 @@ import { shownContext } from '../context/truncation.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-estimate.js';
-import { inTokens, withTokenRatio } from '../state/compaction-state.js';
+import { inTokens, withFixedRatio, withTokenRatio } from '../state/compaction-state.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { isSlow, noteAnswered } from './pace.js';
@@ -109,6 +109,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...(compaction.prefix.hash !== null && { prefix: compaction.prefix.hash }),
       ...(compaction.cited && { cited: compaction.cited }),
       ...withTokenRatio(state),
+      ...withFixedRatio(state),
       ...knownRefusals(state),
       ...(mayBeTooLong(state) && { doubtsSize: true }),
       ...((call.failures === DOUBTED_AT || turn.overflowRecoveries > 0) && { doubtsReason: true }),
