@@ -126,8 +126,9 @@ async function buildSources({ types, quiet }) {
 }
 
 async function buildPage({ quiet }) {
-  // With what the page shares with the rest: the words of a conversation.
-  const sources = ['web', 'src/records'].flatMap((folder) => listFiles(join(root, folder))).sort();
+  // With what the page shares with the rest: the words of a conversation, and the client package.
+  const shared = [join('src', 'records'), join('packages', 'perdura-client', 'src')];
+  const sources = ['web', ...shared].flatMap((folder) => listFiles(join(root, folder))).sort();
   const wanted = hash([...sources.flatMap((file) => [relative(root, file), readFileSync(file)]), readText(modulesStamp) ?? '']);
   if (readText(pageStamp) === wanted) {
     if (!quiet) report('Page', 'as the sources');
