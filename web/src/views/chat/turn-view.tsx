@@ -187,7 +187,8 @@ function PartView({ part, turn, opened, isBranch }: PartViewProps): JSX.Element 
       return <Markdown text={part.text} />;
     case 'thinking':
       return (
-        <details class="thinking">
+        // While it comes it can be read; then the answer follows it.
+        <details class="thinking" open={turn.isRunning && part === turn.parts.at(-1)}>
           <summary>Thinking</summary>
           <p dir="auto">{plainLines(part.text)}</p>
         </details>
