@@ -76,6 +76,8 @@ const PATIENCE_MS = 2_000;
 /** `isCurrent`: `turns` and `costUsd` are as of now, and not as of the last tenth turn. */
 export interface Standing extends Listed {
   readonly isCurrent: boolean;
+  /** Of its model's last answer. */
+  readonly answeredAt?: Date;
   /** What it does, where its workflow answered. */
   readonly phase?: Status['phase'];
   /** Of its last turn. */
@@ -121,13 +123,14 @@ function inOrder(listed: readonly Listed[]): readonly Listed[] {
 
 function toStanding(one: Listed, status: Status | undefined): Standing {
   if (!status) return { ...one, isCurrent: isSettled(one) };
-  const { turns, usage, title, model, lastError, pendingApprovals, phase } = status;
+  const { turns, usage, title, model, lastError, pendingApprovals, phase, answeredAt } = status;
   const isFailed = phase === 'idle' && lastError?.stopReason === 'failed';
   const isWaiting = pendingApprovals > 0 || phase === 'stepping';
   return {
     ...one,
     isCurrent: true,
     ...(one.running && { status: isWaiting ? 'waiting' : isFailed ? 'failed' : 'running' }),
+    ...(answeredAt !== undefined && { answeredAt: new Date(answeredAt) }),
     phase,
     turns,
     costUsd: usage.costUsd,

@@ -15,11 +15,11 @@ function standing(turns: number, more: Partial<Status> = {}): Status {
 
 test('turns, cost and what went wrong are as of now, before the tenth turn too', async () => {
   const lastError = { turnId: 'turn_0003', stopReason: 'failed', type: 'auth', message: 'export a key' } as const;
-  const answers: Record<string, Status> = { a: standing(3, { lastError }), b: standing(1, { pendingApprovals: 1 }) };
+  const answers: Record<string, Status> = { a: standing(3, { lastError, answeredAt: 7_000 }), b: standing(1, { pendingApprovals: 1 }) };
   const statusOf = async (id: string): Promise<Status> => answers[id] ?? Promise.reject(new Error('gone'));
   const shown = await withCurrentStatus([listed('a'), listed('b'), listed('c')], { statusOf, hasWorker: async () => true });
   expect(shown).toMatchObject([
-    { id: 'a', turns: 3, costUsd: 0.03, status: 'failed', isCurrent: true, lastError },
+    { id: 'a', turns: 3, costUsd: 0.03, status: 'failed', isCurrent: true, lastError, answeredAt: new Date(7_000) },
     { id: 'b', turns: 1, status: 'waiting', isCurrent: true },
     { id: 'c', turns: 0, status: 'running', isCurrent: false },
   ]);

@@ -40,6 +40,7 @@ function answer(request: ApiRequest): Reply {
   if (isNew && said.includes('look around')) {
     return callTools({ name: 'list_files', input: { path: '.' } }, { name: 'read_file', input: { path: 'harbour.txt' } });
   }
+  if (isNew && said.includes('ask a slow colleague')) return callTool('delegate', { task: 'Say it slowly.', title: 'Slow' });
   if (isNew && said.includes('ask a colleague')) {
     return callTools(
       { name: 'delegate', input: { task: 'Count the ships.', title: 'Count the ships' } },
@@ -275,6 +276,20 @@ pageTest('from a call that delegates one gets to its sub-agent, and from there b
   await context.close();
 });
 
+pageTest('what a sub-agent says is seen while it says it', async () => {
+  const id = stand.world.id();
+  await stand.world.client.start(id);
+  await stand.world.client.enqueue(id, 'Please ask a slow colleague');
+  const { page, context } = await opened(`?chat=${id}`);
+  const child = page.getByRole('region', { name: 'What the sub-agent does' });
+  await child.getByText('The harbour master keeps the ledger').first().waitFor();
+  expect(await accessFaults(page)).toEqual([]);
+  await child.getByRole('link', { name: 'Its conversation' }).click();
+  await page.waitForURL((url) => url.searchParams.get('chat')?.startsWith(`${id}:turn_0001:`) === true);
+  await stand.world.client.terminate(id);
+  await context.close();
+});
+
 pageTest('a call that waits is shown as a person would write it, with all of its arguments behind it', async () => {
   const { page, context } = await opened('?inbox');
   const id = stand.world.id();
@@ -477,6 +492,14 @@ pageTest('the fleet: filters in the address, failures with what to do, workers, 
   );
   expect(page.url()).toContain('text=what+if');
   await page.goBack().catch(() => undefined);
+  const [first, second] = [`order-${stand.world.id()}`, `order-${stand.world.id()}`];
+  for (const id of [first, second, first]) await send(id, 'Is all in order? Say it briefly.');
+  const ordered = await opened('?fleet&text=order-');
+  const shown = (): Promise<(string | null)[]> =>
+    ordered.page.locator('.row-link').evaluateAll((all) => all.map((one) => new URL((one as HTMLAnchorElement).href).searchParams.get('chat')));
+  await waitFor(shown, (all) => all.join() === [second, first].join());
+  await ordered.page.getByLabel('Order').selectOption('Last active first');
+  await waitFor(shown, (all) => all.join() === [first, second].join());
   const failures = await opened('?fleet&part=failures');
   await failures.page.getByText(/no_such_tool/).waitFor();
   await failures.page.getByText(/free space before it runs out/).waitFor();

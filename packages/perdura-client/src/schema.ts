@@ -1671,6 +1671,8 @@ export interface components {
         };
         Listed: {
             agent: string | null;
+            /** @description with `current`: when its model answered last */
+            answeredAt?: string;
             closedAt: string | null;
             costUsd: number | null;
             id: string;
@@ -2099,6 +2101,8 @@ export interface components {
                 target: string;
                 tool: string;
             }[];
+            /** @description epoch milliseconds */
+            answeredAt?: number;
             appEvents?: {
                 chunks: number;
                 parked: {

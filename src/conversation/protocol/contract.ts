@@ -55,6 +55,8 @@ export interface Status {
   readonly turn: number;
   /** How many turns have ended. */
   readonly turns: number;
+  /** Epoch milliseconds of its model's last answer. Absent: there was none. */
+  readonly answeredAt?: number;
   readonly epoch: number;
   readonly mode: ControlMode;
   readonly stepLock: string | null;

@@ -33,6 +33,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     session,
     turn: state.latestTurn,
     turns: state.turnsEnded,
+    ...(state.pace && { answeredAt: state.pace.answered }),
     epoch,
     mode: state.control?.mode ?? 'auto',
     stepLock: state.control?.lock?.id ?? null,

@@ -80,6 +80,7 @@ export const listed = z
     isCurrent: z
       .boolean()
       .openapi({ description: 'status, turns and cost are as of now; else as of its last tenth turn, which `turns` is' }),
+    answeredAt: z.string().optional().openapi({ description: 'with `current`: when its model answered last' }),
     phase: z.string().optional().openapi({ description: 'with `current`: what it does now; `idle` between turns' }),
     lastError: lastError.optional().openapi({ description: 'with `current`: of its last turn, where that has no whole answer' }),
   })
@@ -117,6 +118,7 @@ export const status = z
     session: z.int(),
     turn: z.int().openapi({ description: 'number of the latest' }),
     turns: z.int().openapi({ description: 'how many have ended' }),
+    answeredAt: instant.optional(),
     epoch: z.int(),
     mode,
     stepLock: z.string().nullable(),

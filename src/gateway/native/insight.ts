@@ -201,7 +201,7 @@ const momentView = z
 const node = z.object(
   listed
     .partial({ scope: true, tenant: true, publicId: true, status: true, model: true, turns: true, costUsd: true })
-    .omit({ isCurrent: true, phase: true, lastError: true }).shape,
+    .omit({ isCurrent: true, answeredAt: true, phase: true, lastError: true }).shape,
 );
 
 export function addInsight(app: GatewayApp): void {

@@ -1,4 +1,4 @@
-/** All conversations, narrowed by the address: agent, status, cost, age, words. J and K move, Enter opens. */
+/** All conversations, narrowed by the address: agent, status, cost, age, words, and in its order. J and K move, Enter opens. */
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
@@ -44,7 +44,8 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
       }),
     REFRESH_MS,
   );
-  const rows = value?.conversations ?? [];
+  const isByActivity = more['by'] === 'activity';
+  const rows = isByActivity ? [...(value?.conversations ?? [])].sort((a, b) => activeAt(b) - activeAt(a)) : (value?.conversations ?? []);
   const move = (step: number): void => {
     const links = [...(list.current?.querySelectorAll<HTMLElement>('a.row-link') ?? [])];
     const at = links.indexOf(document.activeElement as HTMLElement);
@@ -103,6 +104,15 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
             </option>
           ))}
         </select>
+        <select
+          class="field"
+          aria-label="Order"
+          value={isByActivity ? 'activity' : ''}
+          onChange={(event) => keep({ by: event.currentTarget.value || undefined })}
+        >
+          <option value="">Latest begun first</option>
+          <option value="activity">Last active first</option>
+        </select>
         {hasTenant && (
           <input
             class="field"
@@ -140,7 +150,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
               <th class="less">Model</th>
               <th class="end less">Turns</th>
               <th class="end">Cost</th>
-              <th class="end">Begun</th>
+              <th class="end">{isByActivity ? 'Active' : 'Begun'}</th>
             </tr>
           </thead>
           <tbody ref={list}>
@@ -161,7 +171,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                 <td class="less one-line">{one.model === null ? '' : plainText(one.model, 40)}</td>
                 <td class="end num less">{one.turns === null ? '' : count(one.turns)}</td>
                 <td class="end num">{spent(one)}</td>
-                <td class="end">{ago(one.startedAt)}</td>
+                <td class="end">{ago(isByActivity ? activeAt(one) : one.startedAt)}</td>
               </tr>
             ))}
           </tbody>
@@ -169,7 +179,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
       )}
       <p class="row">
         {rows.length === PAGE && (
-          <button type="button" class="button" onClick={() => keep({ before: rows.at(-1)?.startedAt }, { push: true })}>
+          <button type="button" class="button" onClick={() => keep({ before: value?.conversations.at(-1)?.startedAt }, { push: true })}>
             Older ones
           </button>
         )}
@@ -181,6 +191,11 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
       </p>
     </>
   );
+}
+
+/** Epoch milliseconds of the last that is known of it. */
+function activeAt({ startedAt, closedAt, answeredAt }: Listed): number {
+  return Math.max(...[startedAt, closedAt, answeredAt].map((time) => (time == null ? 0 : Date.parse(time))));
 }
 
 /** A conversation that is open is idle as a rule: only one in a turn works. */
