@@ -155,19 +155,16 @@ export function tooWide(page: Page): Promise<string[]> {
     .map((element) => element.className || element.tagName)`);
 }
 
-/** Of axe-core: what is wrong, where. Serious and critical only. `only`: one of its rules; in another theme nothing else can differ. */
+/** Of axe-core: what is wrong, where, of any level. `only`: one of its rules; in another theme nothing else can differ. */
 export async function accessFaults(page: Page, only?: 'color-contrast'): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
   const options = { resultTypes: ['violations'], ...(only && { runOnly: [only] }) };
   const found = await page.evaluate<{ violations: readonly AxeViolation[] }>(`axe.run(document, ${JSON.stringify(options)})`);
-  return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`));
+  return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`));
 }
 
 interface AxeViolation {
   readonly id: string;
-  readonly impact: string | null;
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
 }
 

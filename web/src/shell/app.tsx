@@ -4,13 +4,18 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { begin, session, signInAddress } from '../session.js';
 import { Mark } from '../ui/icon.js';
+import { Pending } from '../ui/parts.js';
 import { Frame } from './frame.js';
 
 export function App(): JSX.Element {
   useEffect(() => void begin(), []);
   switch (session.value.is) {
     case 'asking':
-      return <main aria-busy="true" />;
+      return (
+        <main>
+          <Pending />
+        </main>
+      );
     case 'out':
       return <SignIn provider={session.value.provider} problem={session.value.problem} />;
     case 'unreachable':

@@ -7,7 +7,7 @@ import { connection, keepConnected } from '../api/connection.js';
 import { isReachable } from '../api/request.js';
 import { mayAct, session, signOut } from '../session.js';
 import { Icon, Mark } from '../ui/icon.js';
-import { Link, Problem } from '../ui/parts.js';
+import { Link, Pending, Problem } from '../ui/parts.js';
 import { useKeys } from '../ui/hooks.js';
 import { loadView, views, type View, type ViewModule } from '../views/table.js';
 import { keepWaiting, waiting } from '../waiting.js';
@@ -131,9 +131,9 @@ function ViewSlot({ name, of }: { readonly name: string; readonly of: string }):
     );
     return () => void (isLeft = true);
   }, [name, tries]);
-  if (loaded.name !== name) return <div class="empty" aria-busy="true" />;
+  if (loaded.name !== name) return <Pending />;
   if (loaded.error !== undefined) return <Problem error={loaded.error} again={() => setTries(tries + 1)} />;
-  if (loaded.module === undefined) return <div class="empty" aria-busy="true" />;
+  if (loaded.module === undefined) return <Pending />;
   const Shown = loaded.module.default;
   return (
     <Guard key={`${name} ${of}`}>

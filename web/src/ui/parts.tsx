@@ -51,6 +51,18 @@ export function Problem({ error, again }: { readonly error: unknown; readonly ag
   );
 }
 
+/** In the place of an answer that has not come. Its words are seen only where that takes a while. */
+export function Pending({ error, again }: { readonly error?: unknown; readonly again?: () => void }): JSX.Element {
+  if (error !== undefined) return <Problem error={error} {...(again && { again })} />;
+  return (
+    <div class="empty" aria-busy="true">
+      <p class="soon small faint" role="status">
+        Loading …
+      </p>
+    </div>
+  );
+}
+
 interface Part {
   readonly name: string;
   readonly title: string;

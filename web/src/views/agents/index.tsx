@@ -7,7 +7,7 @@ import { request, type Schema } from '../../api/request.js';
 import { mayAct } from '../../session.js';
 import { heading } from '../../shell/title.js';
 import { Code } from '../../ui/code.js';
-import { Link, Problem, Parts } from '../../ui/parts.js';
+import { Link, Problem, Parts, Pending } from '../../ui/parts.js';
 import { plainText, describeError, plural } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 import '../../ui/parts.css';
@@ -101,7 +101,7 @@ function Described({ name, part }: { readonly name: string; readonly part: strin
   const { value, error, again } = useAnswer(`agent ${name}`, (signal) =>
     request('get', '/v1/agents/{agent}', { path: { agent: name }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   switch (part) {
     case 'tools':
       return <Tools tools={value.tools} />;

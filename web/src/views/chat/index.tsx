@@ -8,7 +8,7 @@ import { openConversation, type Opened } from '../../conversation/open.js';
 import { leaveFirst } from '../../conversation/outbox.js';
 import type { ViewProps } from '../table.js';
 import { plainText, describeError } from '../../ui/words.js';
-import { Problem } from '../../ui/parts.js';
+import { Pending, Problem } from '../../ui/parts.js';
 import { MessageForm } from './message-form.js';
 import { Transcript } from './transcript.js';
 import './chat.css';
@@ -32,7 +32,7 @@ function Shown({ opened }: { readonly opened: Opened }): JSX.Element {
   const isSending = opened.outbox.all.value.length > 0;
   switch (opened.state.value) {
     case 'loading':
-      return <div class="empty" aria-busy="true" />;
+      return <Pending />;
     case 'missing':
       return isSending ? (
         <Transcript opened={opened} />

@@ -6,7 +6,7 @@ import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { shownText } from '../../conversation/turns.js';
 import { plainLines, plainText, ago, count, dateTime, describeError, plural, turnSpans } from '../../ui/words.js';
-import { Problem } from '../../ui/parts.js';
+import { Pending, Problem } from '../../ui/parts.js';
 import { useAnswer } from '../../ui/hooks.js';
 import { Reader } from './reader.js';
 
@@ -80,7 +80,7 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
         )}
       </div>
       {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
-      {error !== undefined && value === undefined && <Problem error={error} again={again} />}
+      {value === undefined && <Pending error={error} again={again} />}
       {changes.length > 0 && (
         <ol class="change-list">
           {changes.map((change) => (

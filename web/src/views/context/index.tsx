@@ -6,7 +6,7 @@ import { describeCached, describePrefix } from '../../../../src/records/time-in-
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
-import { Link, Problem, Parts } from '../../ui/parts.js';
+import { Link, Pending, Problem, Parts } from '../../ui/parts.js';
 import { plainText, ago, count, plural, turnSpans } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 import type { Branch } from '../../conversation/open.js';
@@ -85,6 +85,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           shown={part}
           onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
+        {part === 'now' && value === undefined && error === undefined && <Pending />}
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns} why={more['why']} />}
         {part === 'changes' && <Changes of={of} canUndo={index?.canUndo === true} onChanged={again} />}
@@ -232,7 +233,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
     <div class={`chunks${why === undefined ? '' : ' has-one'}`}>
       <div>
         {known !== undefined && <Known known={known} />}
-        {list.error !== undefined && <Problem error={list.error} again={list.again} />}
+        {(list.value === undefined || list.error !== undefined) && <Pending error={list.error} again={list.again} />}
         {(list.value?.more === true || before !== undefined) && (
           <p class="row">
             {list.value?.more === true && (

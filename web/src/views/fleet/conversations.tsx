@@ -5,7 +5,7 @@ import { keep, place } from '../../address.js';
 import { nameConversation, type Listed } from '../../conversations.js';
 import { request } from '../../api/request.js';
 import { session } from '../../session.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Pending } from '../../ui/parts.js';
 import { plainText, ago, count, plural, spent } from '../../ui/words.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 
@@ -123,12 +123,14 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
           />
         )}
       </div>
-      {error !== undefined && <Problem error={error} again={again} />}
+      {(value === undefined || error !== undefined) && <Pending error={error} again={again} />}
       {value !== undefined && (
         <p class="small faint row">
           <span class="grow" role="status">
             {rows.length === 0
-              ? 'No conversation fits.'
+              ? key.trim() === ''
+                ? 'No conversation yet. The chat begins one.'
+                : 'No conversation fits.'
               : rows.length === PAGE
                 ? `The latest ${PAGE}`
                 : plural(rows.length, 'conversation')}

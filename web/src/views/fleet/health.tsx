@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { request } from '../../api/request.js';
 import { session } from '../../session.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Problem, Pending } from '../../ui/parts.js';
 import { plainText, ago, count, plural } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 
@@ -87,7 +87,7 @@ function Findings(): JSX.Element {
 
 export function WorkerList(): JSX.Element {
   const { value, error, again } = useAnswer('workers', (signal) => request('get', '/v1/workers', { signal }), 10_000);
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const versions = new Set(value.workers.flatMap(({ version }) => version ?? []));
   return (
     <>

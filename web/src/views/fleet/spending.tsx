@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { plainText, count, dollars, plural } from '../../ui/words.js';
-import { Problem } from '../../ui/parts.js';
+import { Pending } from '../../ui/parts.js';
 import { useAnswer, useWidth } from '../../ui/hooks.js';
 
 type Sum = Schema<'SpendingSum'>;
@@ -19,7 +19,7 @@ export function Spending(): JSX.Element {
     const [day, agent, model, kind] = await Promise.all([by('day'), by('agent'), by('model'), by('kind')]);
     return { day, agent, model, kind };
   });
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const { total } = value.day;
   return (
     <>

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { toHref, keep, place, show } from '../../address.js';
 import { request, type Answer } from '../../api/request.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Pending } from '../../ui/parts.js';
 import { plainText, plural } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 
@@ -46,7 +46,7 @@ function Roots(): JSX.Element {
   const { value, error, again } = useAnswer('roots', (signal) =>
     request('get', '/v1/conversations', { query: { limit: 500, text: ':turn_' }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const roots = new Map<string, number>();
   for (const { id } of value.conversations) {
     const root = id.replace(/:turn_.*$/, '');
@@ -73,7 +73,7 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
     (signal) => request('get', '/v1/conversations/{id}/tree', { path: { id: of }, signal }),
     5_000,
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const nodes = [...value.conversations].sort(byPlace);
   const rows = new Map(nodes.map(({ id }, at) => [id, at]));
   const countLevels = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);

@@ -6,7 +6,7 @@ import { isReachable } from '../../api/request.js';
 import { conversations, keepListed, nameConversation } from '../../conversations.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { heading } from '../../shell/title.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Pending, Problem } from '../../ui/parts.js';
 import { plainText, plural } from '../../ui/words.js';
 import { mayNotify, refreshWaiting, waiting } from '../../waiting.js';
 import '../../ui/parts.css';
@@ -62,6 +62,7 @@ export default function Inbox(): JSX.Element {
             .join(', ')}
         </p>
       )}
+      {!isKnown && error === undefined && <Pending />}
       {isKnown && all.length === 0 && (
         <div class="empty">
           <h2>Nothing waits for you</h2>

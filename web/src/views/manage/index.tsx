@@ -5,7 +5,7 @@ import { go } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations, refreshList } from '../../conversations.js';
 import { useAnswer } from '../../ui/hooks.js';
-import { Problem } from '../../ui/parts.js';
+import { Pending, Problem } from '../../ui/parts.js';
 import { ago, count, dateTime, dollars, plainText, spent } from '../../ui/words.js';
 import type { ViewProps } from '../table.js';
 import '../../ui/parts.css';
@@ -30,7 +30,7 @@ export default function Manage({ of }: ViewProps): JSX.Element {
   return (
     <div class="pane">
       <div class="view-pad manage">
-        {error !== undefined && <Problem error={error} again={again} />}
+        {(value === undefined || error !== undefined) && <Pending error={error} again={again} />}
         {value !== undefined && (
           <>
             <Facts about={value} />

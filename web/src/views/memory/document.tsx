@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { request, type Schema } from '../../api/request.js';
 import { plainLines, ago, dateTime, plural } from '../../ui/words.js';
-import { Problem } from '../../ui/parts.js';
+import { Problem, Pending } from '../../ui/parts.js';
 import { useAnswer } from '../../ui/hooks.js';
 import { describeCause, isUntrusted, Origin } from './origin.js';
 import { keep, place } from '../../address.js';
@@ -14,7 +14,7 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`blame ${scope}`, (signal) =>
     request('get', '/v1/memory/{scope}/blame', { path: { scope }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const { lines } = value;
   if (lines.length === 0)
     return (
@@ -69,7 +69,7 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`versions ${scope}`, (signal) =>
     request('get', '/v1/memory/{scope}/changes', { path: { scope }, query: { limit: 500 }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   // Oldest first, as time goes.
   const versions = value.changes.toReversed();
   if (versions.length === 0) return <div class="empty">Nothing was ever written here.</div>;

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations, nameConversation, type Listed } from '../../conversations.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Pending } from '../../ui/parts.js';
 import { plainLines, plainText, count, dateTime, plural, turnSpans } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 
@@ -44,7 +44,7 @@ function OfConversation({ id }: { readonly id: string }): JSX.Element {
   const { value, error, again } = useAnswer(`episodes ${id}`, (signal) =>
     request('get', '/v1/conversations/{id}/memory', { path: { id }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const { episodes } = value;
   const replacedBy = new Map(episodes.flatMap(({ id: by, supersedes = [] }) => supersedes.map((gone) => [gone, by] as const)));
   return (

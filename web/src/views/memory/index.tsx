@@ -6,7 +6,7 @@ import { request } from '../../api/request.js';
 import { keepListed } from '../../conversations.js';
 import { heading } from '../../shell/title.js';
 import { plainText } from '../../ui/words.js';
-import { Problem, Parts } from '../../ui/parts.js';
+import { Pending, Problem, Parts } from '../../ui/parts.js';
 import { useAnswer } from '../../ui/hooks.js';
 import { Document, Versions } from './document.js';
 import { Episodes } from './episodes.js';
@@ -45,6 +45,7 @@ export default function Memory({ of }: { readonly of: string }): JSX.Element {
       </header>
       {agents.error !== undefined && <Problem error={agents.error} again={agents.again} />}
       {scopes.error !== undefined && <Problem error={scopes.error} again={scopes.again} />}
+      {scope === '' && agents.error === undefined && scopes.error === undefined && <Pending />}
       {scope !== '' && <OfScope key={scope} scope={scope} />}
     </div>
   );

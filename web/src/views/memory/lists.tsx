@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Problem, Pending } from '../../ui/parts.js';
 import { plainLines, plainText, ago, dateTime, describeError, plural } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 import { Origin } from './origin.js';
@@ -81,7 +81,7 @@ export function Facts({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`facts ${scope}`, (signal) =>
     request('get', '/v1/memory/{scope}/facts', { path: { scope }, query: { all: 'true' }, signal }),
   );
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const { facts } = value;
   const byId = new Map(facts.map((fact) => [fact.id, fact]));
   const shown = all.value ? facts : facts.filter(({ replaced }) => replaced === undefined);

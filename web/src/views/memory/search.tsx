@@ -5,7 +5,7 @@ import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations } from '../../conversations.js';
 import { plainLines, plainText, dateTime, plural } from '../../ui/words.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Problem, Pending } from '../../ui/parts.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { describeTrust, isUntrusted, SaidIn } from './origin.js';
 
@@ -157,8 +157,7 @@ function Hits({ scope, question, kind }: HitsProps): JSX.Element {
       if (document.activeElement?.matches('.hit') === true) document.activeElement.querySelector<HTMLElement>('.hit-more')?.click();
     },
   });
-  if (value === undefined && error !== undefined) return <Problem error={error} again={again} />;
-  if (value === undefined) return <div class="empty" aria-busy="true" />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   const { hits } = value;
   return (
     <>

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { request } from '../../api/request.js';
-import { Problem } from '../../ui/parts.js';
+import { Pending } from '../../ui/parts.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { Live } from './live.js';
 import { Past } from './past.js';
@@ -19,7 +19,7 @@ export default function Stepper({ of }: { readonly of: string }): JSX.Element {
   return (
     <div class="pane">
       <div class="view-pad stepper">
-        {error !== undefined && <Problem error={error} again={again} />}
+        {(value === undefined || error !== undefined) && <Pending error={error} again={again} />}
         {value?.state === 'running' && <Live of={of} onStepped={() => setMarker((before) => before + 1)} />}
         {value !== undefined && value.state !== 'running' && <p class="note">It has ended ({value.state}): its past is all here.</p>}
         {value !== undefined && <Past of={of} marker={marker} />}

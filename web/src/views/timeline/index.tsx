@@ -5,7 +5,7 @@ import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
-import { Link, Problem } from '../../ui/parts.js';
+import { Link, Problem, Pending } from '../../ui/parts.js';
 import { plainText, ago, duration } from '../../ui/words.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { Picture } from './picture.js';
@@ -113,7 +113,7 @@ function OneTurn({ of, turn }: { readonly of: string; readonly turn: string }): 
     const timer = setTimeout(again, REFRESH_MS);
     return () => clearTimeout(timer);
   }, [value, isLive]);
-  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  if (value === undefined) return <Pending error={error} again={again} />;
   if (value.from === null) {
     return <p class="note">What happened in this turn has passed its retention in Temporal: the store has what was said.</p>;
   }
