@@ -496,7 +496,7 @@ pageTest('the fleet: filters in the address, failures with what to do, workers, 
   for (const id of [first, second, first]) await send(id, 'Is all in order? Say it briefly.');
   const ordered = await opened('?fleet&text=order-');
   const shown = (): Promise<(string | null)[]> =>
-    ordered.page.locator('.row-link').evaluateAll((all) => all.map((one) => new URL((one as HTMLAnchorElement).href).searchParams.get('chat')));
+    ordered.page.locator('.row-link').evaluateAll((all) => all.map((one) => new URL(String(one.href)).searchParams.get('chat')));
   await waitFor(shown, (all) => all.join() === [second, first].join());
   await ordered.page.getByLabel('Order').selectOption('Last active first');
   await waitFor(shown, (all) => all.join() === [first, second].join());
