@@ -10,6 +10,7 @@ import type {
   Status,
   TurnResult,
 } from '../conversation/protocol/contract.js';
+import type { ChangeOptions } from './temporal/change.js';
 import type { FetchedRuns } from '../heal/fetch-runs.js';
 import type { TurnEvent } from '../records/feed-event.js';
 import type { ConversationKey } from '../stores/store.js';
@@ -74,13 +75,13 @@ export interface PerduraClient
   /** Stops the running turn; its text so far stays. */
   interrupt(id: string, reason?: string): Promise<void>;
   /** Begins a new session: the context is empty, long-term memory gets the messages so far. */
-  reset(id: string): Promise<ResetResult>;
+  reset(id: string, options?: ChangeOptions): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
-  compact(id: string): Promise<CompactionOutcome>;
+  compact(id: string, options?: ChangeOptions): Promise<CompactionOutcome>;
   /** Hands over an event of the application, for its reducer. */
   dispatch: Dispatch;
   /** Takes the last compaction back: the next request is what it would have been. */
-  undoCompaction(id: string): Promise<CompactionOutcome>;
+  undoCompaction(id: string, options?: ChangeOptions): Promise<CompactionOutcome>;
   /** What the next model call would see, and what it takes. */
   context(id: string): Promise<ContextIndex>;
   /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating its messages. */

@@ -16,10 +16,10 @@ import { createList } from './listing.js';
 import { createFleet, createUsage } from './fleet.js';
 import { createInsight, type Replay } from './insight.js';
 import { createHumanInput } from './human-input.js';
+import { createAskChange } from './temporal/change.js';
 import { createWithSignal, withRetries, createAskQuery, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
 import { createReading } from './reading.js';
 import {
-  type CompactionOutcome,
   type ContextIndex,
   CONVERSATION_PATTERN,
   type ConversationOutcome,
@@ -149,12 +149,7 @@ export function createClientWith({
 
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
 
-  /** The request has an id, so that saying it again, to the next run if need be, asks once. */
-  const changeMemory = (attempt: string, id: string, update: typeof compactUpdate): Promise<CompactionOutcome> => {
-    const requestId = randomUUID();
-    const args: [{ id: string }] = [{ id: requestId }];
-    return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
-  };
+  const askChange = createAskChange(handleOf, askWorker);
 
   const list = createList(client);
   const scope = (name: string): ScopeMemory =>
@@ -176,7 +171,7 @@ export function createClientWith({
   });
 
   const reading = createReading({ store, keyOf });
-  const stepping = createStepping({ handleOf, askWorker, askQuery, entries: (id, slots) => reading.entries(id, slots) });
+  const stepping = createStepping({ handleOf, askWorker, askChange, askQuery, entries: (id, slots) => reading.entries(id, slots) });
   const context = (id: string): Promise<ContextIndex> =>
     askQuery({ id, attempt: `cannot read the context of ${id}` }, () => handleOf(id).query(contextQuery));
   const runs = (id: string): Promise<FetchedRuns> =>
@@ -235,18 +230,13 @@ export function createClientWith({
     interrupt: (id, reason) =>
       signalled(`cannot interrupt ${id}`, () => handleOf(id).signal(interruptSignal, reason === undefined ? {} : { reason })),
 
-    reset(id) {
-      const resetId = randomUUID();
-      return askWorker({ id, attempt: `cannot reset ${id}` }, () =>
-        handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
-      );
-    },
+    reset: (id, options) => askChange({ ...options, id, attempt: `cannot reset ${id}` }, resetUpdate),
 
-    compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
+    compact: (id, options) => askChange({ ...options, id, attempt: `cannot compact ${id}` }, compactUpdate),
 
     dispatch: createDispatch({ handleOf, askWorker }),
 
-    undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
+    undoCompaction: (id, options) => askChange({ ...options, id, attempt: `cannot undo the compaction of ${id}` }, undoCompactionUpdate),
 
     context,
 

@@ -32,6 +32,7 @@ import {
 } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 import { type TokenUsage, checkTokenUsage, DEFAULT_THRESHOLDS, type MemoryChunk } from '../records/token-usage.js';
+import type { AskChange, ChangeOptions } from './temporal/change.js';
 import type { AskQuery, AskWorker } from './temporal/patience.js';
 import { isPinned, type Entry, type JsonValue } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
@@ -54,7 +55,7 @@ export interface SteppingClient {
   /** Drops, moves or clears what waits, and answers what waits then. Each is a separate event in history. */
   editQueue(id: string, edit: QueueEdit): Promise<QueuedEvent[]>;
   /** Leaves the oldest of the working flow out of the prompt, down to the hard threshold (seed 004, executeTruncation). */
-  truncate(id: string): Promise<CompactionOutcome>;
+  truncate(id: string, options?: ChangeOptions): Promise<CompactionOutcome>;
   /**
    * These chunks leave the prompt, whatever the thresholds say (seed 004, executeTruncation). Calls go with their results; the running
    * turn's message and last answer stay. Fails with kind `invalid` for one that is not in the context, or not of type WORKING_FLOW.
@@ -78,12 +79,14 @@ export interface StepRequest {
 export interface SteppingAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
+  readonly askChange: AskChange;
   readonly askQuery: AskQuery;
 }
 
 export function createStepping({
   handleOf,
   askWorker,
+  askChange,
   askQuery,
   entries,
 }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
@@ -134,12 +137,7 @@ export function createStepping({
       }
     },
 
-    truncate(id) {
-      const requestId = randomUUID();
-      return askWorker({ id, attempt: `cannot truncate the context of ${id}` }, () =>
-        handleOf(id).executeUpdate(truncateUpdate, { args: [{ id: requestId }], updateId: `truncate-${requestId}` }),
-      );
-    },
+    truncate: (id, options) => askChange({ ...options, id, attempt: `cannot truncate the context of ${id}` }, truncateUpdate),
 
     async executeTruncation(id, chunks) {
       const request = chosen(`cannot truncate the context of ${id}`, 'executeTruncation', chunks);
@@ -237,7 +235,7 @@ export interface DispatchOptions {
 }
 
 /** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
-export function createDispatch({ handleOf, askWorker }: Omit<SteppingAccess, 'askQuery'>): Dispatch {
+export function createDispatch({ handleOf, askWorker }: Omit<SteppingAccess, 'askQuery' | 'askChange'>): Dispatch {
   return async (id, event, { wait, signal } = {}) => {
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);

@@ -132,6 +132,29 @@ test('what is said, decided, looked into and taken back', async () => {
   await send('DELETE', `/v1/conversations/${fork.id}`);
 });
 
+test('what waits for its turn is answered with 202, and done in its turn', async () => {
+  const id = world.id();
+  const at = `/v1/conversations/${id}`;
+  await post('/v1/conversations', { id, scope: SCOPE });
+  await post(`${at}/messages?mode=enqueue`, { text: 'write it' });
+  await waitFor(
+    () => get<{ approvals: unknown[] }>(`${at}/approvals`),
+    ({ approvals }) => approvals.length > 0,
+  );
+  for (const path of ['reset', 'compact']) {
+    const body = path === 'compact' ? { body: {} } : {};
+    expect([path, await api.ask('/admin', 'POST', `${at}/${path}?wait=0`, body)]).toMatchObject([
+      path,
+      { status: 202, json: { conversation: id } },
+    ]);
+  }
+  await waitFor(
+    () => world.client.status(id),
+    ({ session, phase }) => session === 2 && phase === 'idle',
+  );
+  await world.client.terminate(id);
+});
+
 test('step by step, with the queue by hand', async () => {
   const id = world.id();
   const at = `/v1/conversations/${id}`;

@@ -160,7 +160,9 @@ export async function accessFaults(page: Page, only?: 'color-contrast'): Promise
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
   const options = { resultTypes: ['violations'], ...(only && { runOnly: [only] }) };
   const found = await page.evaluate<{ violations: readonly AxeViolation[] }>(`axe.run(document, ${JSON.stringify(options)})`);
-  return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`));
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
+  );
 }
 
 interface AxeViolation {

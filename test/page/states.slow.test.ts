@@ -52,7 +52,11 @@ pageTest('a view whose answer is on the way says that it loads; one that gets no
     let hold: (route: Route) => Promise<void> = () => new Promise(() => undefined);
     await page.route(/\/v1\/(?!me\b)/, (route) => hold(route));
     await page.goto(`${stand.url}/${path}`);
-    await page.locator('main').getByText(/Loading …|Asking how it stands|Replaying what happened|looks around/).first().waitFor();
+    await page
+      .locator('main')
+      .getByText(/Loading …|Asking how it stands|Replaying what happened|looks around/)
+      .first()
+      .waitFor();
     expect([path, await accessFaults(page)]).toEqual([path, []]);
     await picture(page, `loading-${path.replace(/\W+/g, '-').replace(id, 'one')}`);
 

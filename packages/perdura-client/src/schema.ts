@@ -249,7 +249,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make memory of the older turns now, or of these chunks */
+        /**
+         * Make memory of the older turns now, or of these chunks
+         * @description Done behind what runs and what is queued. Waits for it for up to `wait` seconds, then answers 202: it is done in its turn.
+         */
         post: operations["compact"];
         delete?: never;
         options?: never;
@@ -266,7 +269,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take the last compaction back */
+        /**
+         * Take the last compaction back
+         * @description Done behind what runs and what is queued. Waits for it for up to `wait` seconds, then answers 202: it is done in its turn.
+         */
         post: operations["undoCompaction"];
         delete?: never;
         options?: never;
@@ -642,7 +648,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Clear the session, as `/new` does */
+        /**
+         * Clear the session, as `/new` does
+         * @description Done behind what runs and what is queued. Waits for it for up to `wait` seconds, then answers 202: it is done in its turn.
+         */
         post: operations["resetSession"];
         delete?: never;
         options?: never;
@@ -764,7 +773,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Leave the oldest out of the prompt, or these chunks */
+        /**
+         * Leave the oldest out of the prompt, or these chunks
+         * @description Done behind what runs and what is queued. Waits for it for up to `wait` seconds, then answers 202: it is done in its turn.
+         */
         post: operations["truncate"];
         delete?: never;
         options?: never;
@@ -3055,7 +3067,9 @@ export interface operations {
     };
     compact: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -3080,6 +3094,17 @@ export interface operations {
                     "application/json": components["schemas"]["CompactionOutcome"];
                 };
             };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                    };
+                };
+            };
             /** @description What went wrong (RFC 9457) */
             default: {
                 headers: {
@@ -3093,7 +3118,9 @@ export interface operations {
     };
     undoCompaction: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -3110,6 +3137,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionOutcome"];
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                    };
                 };
             };
             /** @description What went wrong (RFC 9457) */
@@ -3999,7 +4037,9 @@ export interface operations {
     };
     resetSession: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -4021,6 +4061,17 @@ export interface operations {
                         reply: string;
                         /** @description that begins */
                         session: number;
+                    };
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
                     };
                 };
             };
@@ -4310,7 +4361,9 @@ export interface operations {
     };
     truncate: {
         parameters: {
-            query?: never;
+            query?: {
+                wait?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */
@@ -4333,6 +4386,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CompactionOutcome"];
+                };
+            };
+            /** @description It is not there yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        conversation: string;
+                    };
                 };
             };
             /** @description What went wrong (RFC 9457) */

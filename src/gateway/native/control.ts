@@ -1,11 +1,12 @@
 /** Who steers: approvals and questions, stop, reset, compaction, stepping. */
 import { z } from '@hono/zod-openapi';
 import { ClientError } from '../../client/errors.js';
+import type { ChangeOptions } from '../../client/temporal/change.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { checkEdits, type GatewayApp } from '../context.js';
-import { add } from './operation.js';
+import { add, doneWithin } from './operation.js';
 import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
-import { chunkId, decision, onConversation } from './schemas.js';
+import { chunkId, decision, onConversation, waiting } from './schemas.js';
 
 const tag = 'control';
 const queued = z.string().regex(/^qevt_\d{1,15}$/);
@@ -28,6 +29,8 @@ const compaction = z
     z.object({ kind: z.literal('failed'), message: z.string() }),
   ])
   .openapi('CompactionOutcome');
+const WAITS = 'Done behind what runs and what is queued. Waits for it for up to `wait` seconds, then answers 202: it is done in its turn.';
+const pending = z.object({ conversation: z.string() });
 const made = z.enum(['event', 'truncation', 'compaction', 'model-call', 'tool-run', 'sub-agent', 'nothing']);
 const step = z
   .object({
@@ -110,13 +113,16 @@ export function addControl(app: GatewayApp): void {
     path: '/v1/conversations/{id}/reset',
     tag,
     summary: 'Clear the session, as `/new` does',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
+    pending,
     answer: z.object({
       reply: z.string(),
       session: z.int().openapi({ description: 'that begins' }),
       consolidation: z.enum(['model', 'raw-fallback', 'nothing-to-do']),
     }),
-    act: ({ client }, { params: { id } }) => client.reset(id),
+    act: ({ client }, given) => inItsTurn(given, (options) => client.reset(given.params.id, options)),
   });
   add(app, {
     name: 'getContext',
@@ -166,11 +172,17 @@ function addContext(app: GatewayApp): void {
     path: '/v1/conversations/{id}/compact',
     tag,
     summary: 'Make memory of the older turns now, or of these chunks',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
     body: chunks,
+    pending,
     answer: compaction,
-    act: ({ client }, { params: { id }, body }) =>
-      body.chunks ? asItStands(client.triggerCompaction(id, body.chunks)) : client.compact(id),
+    act: ({ client }, given) => {
+      const { params, body } = given;
+      if (body.chunks) return asItStands(client.triggerCompaction(params.id, body.chunks));
+      return inItsTurn(given, (options) => client.compact(params.id, options));
+    },
   });
   add(app, {
     name: 'undoCompaction',
@@ -178,9 +190,12 @@ function addContext(app: GatewayApp): void {
     path: '/v1/conversations/{id}/compact/undo',
     tag,
     summary: 'Take the last compaction back',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
+    pending,
     answer: compaction,
-    act: ({ client }, { params: { id } }) => client.undoCompaction(id),
+    act: ({ client }, given) => inItsTurn(given, (options) => client.undoCompaction(given.params.id, options)),
   });
   add(app, {
     name: 'truncate',
@@ -188,12 +203,25 @@ function addContext(app: GatewayApp): void {
     path: '/v1/conversations/{id}/truncate',
     tag,
     summary: 'Leave the oldest out of the prompt, or these chunks',
+    description: WAITS,
     params: onConversation,
+    query: waiting,
     body: chunks,
+    pending,
     answer: compaction,
-    act: ({ client }, { params: { id }, body }) =>
-      body.chunks ? asItStands(client.executeTruncation(id, body.chunks)) : client.truncate(id),
+    act: ({ client }, given) => {
+      const { params, body } = given;
+      if (body.chunks) return asItStands(client.executeTruncation(params.id, body.chunks));
+      return inItsTurn(given, (options) => client.truncate(params.id, options));
+    },
   });
+}
+
+function inItsTurn<Result>(
+  given: Parameters<typeof doneWithin>[0] & { readonly params: { readonly id: string } },
+  ask: (options: ChangeOptions) => Promise<Result>,
+): Promise<Response | Result> {
+  return doneWithin(given, (signal, begun) => ask({ signal, onAccepted: () => begun({ conversation: given.params.id }) }));
 }
 
 function addStepping(app: GatewayApp): void {

@@ -6,11 +6,10 @@ import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { idOfRequest } from '../core/read-body.js';
 import { readStatus } from '../../client/turns/turn-status.js';
-import { timeoutSignal } from '../../platform/promises.js';
 import { isSettled } from '../../client/listing.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
-import { add } from './operation.js';
+import { add, doneWithin } from './operation.js';
 import { answeredAgain, branch, conversation, dispatchResult, listed, pendingTurn, status, usage } from './answers.js';
 import { budget, json, modelName, name, onConversation, orNull, start, turnId, visibleText, waiting, whole, decimal } from './schemas.js';
 
@@ -250,23 +249,14 @@ interface AskedAgain {
   readonly context: GatewayContext;
 }
 
-/** The new answer, or 202 with its turn where it does not come within `wait` seconds of its beginning: a turn may step, or ask a person. */
+/** The new answer, or 202 with its turn: a turn may step, or ask a person. */
 async function answerAgain(
-  { params: { id }, query: { wait }, signal, context }: AskedAgain,
+  given: AskedAgain,
   ask: (options: AnswerAgainOptions) => Promise<AnsweredAgain>,
 ): Promise<Response | AnsweredAgain> {
-  const over = new AbortController();
-  let begun: string | undefined;
-  const onBegun = (turn: string): void => {
-    begun = turn;
-    timeoutSignal(wait * 1000).addEventListener('abort', () => over.abort());
-  };
-  try {
-    return await ask({ messageId: await chooseMessageId(context), signal: AbortSignal.any([signal, over.signal]), onBegun });
-  } catch (error) {
-    if (begun === undefined || !over.signal.aborted || signal.aborted) throw error;
-    return context.json({ conversation: id, turn: begun }, 202);
-  }
+  const messageId = await chooseMessageId(given.context);
+  const conversation = given.params.id;
+  return doneWithin(given, (signal, begun) => ask({ messageId, signal, onBegun: (turn) => begun({ conversation, turn }) }));
 }
 
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */

@@ -4,8 +4,8 @@ import type { MiddlewareHandler } from 'hono';
 import type { Conversations } from '../core/conversations.js';
 import { requestSignal, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
 import type { Role } from '../access/principal.js';
-import type { JsonValue } from '../../records/message.js';
-import { withTimeout } from '../../platform/promises.js';
+import type { JsonObject, JsonValue } from '../../records/message.js';
+import { timeoutSignal, withTimeout } from '../../platform/promises.js';
 import { GatewayError } from '../core/errors.js';
 import { problem } from './schemas.js';
 
@@ -67,6 +67,29 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
       readonly context: GatewayContext;
     },
   ) => Promise<Response | Answered<z.output<Answer>>>;
+}
+
+/** What is asked for, or 202 with what is known where it is not done `wait` seconds after it has begun: it goes on. */
+export async function doneWithin<Result>(
+  {
+    query: { wait },
+    signal,
+    context,
+  }: { readonly query: { readonly wait: number }; readonly signal: AbortSignal; readonly context: GatewayContext },
+  ask: (signal: AbortSignal, begun: (known: JsonObject) => void) => Promise<Result>,
+): Promise<Response | Result> {
+  const over = new AbortController();
+  let known: JsonObject | undefined;
+  const begun = (now: JsonObject): void => {
+    known = now;
+    timeoutSignal(wait * 1000).addEventListener('abort', () => over.abort());
+  };
+  try {
+    return await ask(AbortSignal.any([signal, over.signal]), begun);
+  } catch (error) {
+    if (known === undefined || !over.signal.aborted || signal.aborted) throw error;
+    return context.json(known, 202);
+  }
 }
 
 export function add<

@@ -18,7 +18,9 @@ const SHOWN = 4;
 
 /** The conversation of the sub-agent that a call has begun, where it is one that is followed. */
 export function followedSubAgent(of: string, turn: Turn, call: CallPart): string | undefined {
-  const running = turn.parts.filter((part): part is CallPart => part.kind === 'call' && part.name === 'delegate' && part.state === 'running');
+  const running = turn.parts.filter(
+    (part): part is CallPart => part.kind === 'call' && part.name === 'delegate' && part.state === 'running',
+  );
   if (!turn.isRunning || !running.slice(0, MOST).includes(call)) return undefined;
   // Its id ends with the turn and the number of the call.
   return `${of}:${turn.id}:${call.callId.replace(/^.*\/c/, '')}`;
