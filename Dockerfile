@@ -12,8 +12,8 @@ COPY web web
 RUN node scripts/prepare.mjs && node scripts/keep-optional.mjs && npm prune --omit=dev
 
 FROM node:22-slim
-# Temporal's client takes the system's certificates, which the slim image has not: without them no TLS, no Temporal Cloud.
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
+# Temporal's client takes the system's certificates, which the slim image has not: without them no TLS, no Temporal Cloud. Commands run in bubblewrap.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap ca-certificates && rm -rf /var/lib/apt/lists/*
 # What lies in an image was put there by who built it: nobody is asked (`perdura trust`).
 ENV NODE_ENV=production PERDURA_TRUST=1
 WORKDIR /app

@@ -67,6 +67,17 @@ const REGIONS = [
         readRules(ruleFiles()).rules.map(({ name, text, file }) => [name, text, code(file.replace(/^src\//, ''))]),
       ),
   },
+  {
+    page: 'docs/security.md',
+    ...madeFrom('escapes', 'test/tools/builtin/escapes.json'),
+    render: () => {
+      const escapes = JSON.parse(readFileSync(join(root, 'test', 'tools', 'builtin', 'escapes.json'), 'utf8'));
+      return table(
+        ['', 'a command tries to', 'result'],
+        escapes.map(({ what }, at) => [String(at + 1), what, 'held']),
+      );
+    },
+  },
   { page: 'README.md', marks: ['<!-- peers -->', '<!-- /peers -->'], render: () => peers({ isShort: true }) },
   {
     page: 'docs/explanation/comparison.md',

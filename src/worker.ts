@@ -269,11 +269,10 @@ async function refuseOtherPlaces(
 
 /** @internal What the built-in tools of a worker go by. */
 export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
+  const hiddenPlaces = [memoryDir, join(cwd, '.perdura'), join(cwd, '.env')];
   return {
-    fetchAllow,
-    commandEnvironment: commandEnvironment(),
-    secrets: secretsOfProcess(),
-    protectedPlaces: [agentsDir, memoryDir, join(cwd, '.perdura'), join(cwd, '.env')],
+    ...{ fetchAllow, hiddenPlaces, commandEnvironment: commandEnvironment(), secrets: secretsOfProcess() },
+    protectedPlaces: [agentsDir, ...hiddenPlaces],
   };
 }
 

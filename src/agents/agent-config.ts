@@ -215,6 +215,24 @@ export const agentConfigSchema = z
       .min(1_000)
       .max(365 * DAY_MS)
       .default(7 * DAY_MS),
+    /**
+     * What `run_command` runs in: bubblewrap's sandbox, or nothing of the kind. Where none can be made, a person is asked about each command,
+     * and tenants have none.
+     */
+    sandbox: z.enum(['bwrap', 'none']).default('bwrap'),
+    /** Hosts that commands in the sandbox may reach, such as `registry.npmjs.org`, `*.github.com`, `example.org:8443`. Others there are none. */
+    commandHosts: z
+      .array(
+        z
+          .string()
+          .max(260)
+          .regex(
+            /^(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?$/i,
+            'expected a host such as `example.org`, `*.example.org` or `example.org:8443`',
+          ),
+      )
+      .max(100)
+      .default([]),
     delegation: agentDelegation.prefault({}),
     /** The format in which a model without native tools writes calls in its text; `"off"`: it has tools. Default: by the model. */
     textTools: z.enum(['xml', 'json', 'off']).optional(),

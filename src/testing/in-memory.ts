@@ -105,6 +105,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
           commandEnvironment: commandEnvironment(),
           secrets: createKnownSecrets(),
           protectedPlaces: [agentsDir, join(dir, 'memory')],
+          hiddenPlaces: [],
         }),
         ...(extensions.tools ?? []),
       ],

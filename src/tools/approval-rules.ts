@@ -37,8 +37,9 @@ export function approvalFor(
   { name, policy }: Pick<Tool, 'name' | 'policy'>,
   input: JsonValue,
   agent: string,
-  { asks, real }: Examined = {},
+  { asks, real, refused }: Examined = {},
 ): Approval {
+  if (refused !== undefined) return { policy: 'deny', why: refused };
   const rule = rules.find((one) => fitsRule(one, name, input, real));
   const given = rule?.policy ?? policy.approval ?? 'allow';
   if (given === 'allow' && asks && (rule === undefined || asks.overRules === true)) return { policy: 'ask', why: asks.why };

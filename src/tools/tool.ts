@@ -27,6 +27,9 @@ export type ToolResult = (
   /** Pictures, sound and documents, for a model that takes them. */
   Media;
 
+/** What commands of an agent run in (`sandbox` of its agent.json): bubblewrap's, or nothing of the kind. */
+export type SandboxKind = 'bwrap' | 'none';
+
 /** What a tool finds around it while it runs. */
 export interface ToolContext {
   /** Absolute real path that file tools stay inside. */
@@ -34,6 +37,12 @@ export interface ToolContext {
   /** Aborted by an interrupt, the tool's timeout or the worker's end. */
   readonly signal: AbortSignal;
   readonly conversation: string;
+  /** Whose conversation it is; absent: of no tenant. */
+  readonly tenant?: string;
+  /** Absent: `none`. */
+  readonly sandbox?: SandboxKind;
+  /** Hosts that commands in a sandbox may reach. */
+  readonly commandHosts?: readonly string[];
   readonly turn: string;
   readonly callId: string;
   /** The same for every attempt at this call; hand it to services that take one. */
@@ -110,6 +119,9 @@ export interface ExamineContext {
   readonly workspace: string;
   /** Which one asks. */
   readonly conversation?: string;
+  /** As in `ToolContext`. */
+  readonly tenant?: string;
+  readonly sandbox?: SandboxKind;
 }
 
 /** What a tool reports of one call before the call is allowed. */
@@ -119,6 +131,8 @@ export interface Examined {
    * what no log may have.
    */
   readonly asks?: { readonly why: string; readonly overRules?: boolean; readonly isPrivate?: boolean };
+  /** Why it cannot run, whatever rules and people say. */
+  readonly refused?: string;
   /** By argument: where a path really leads, relative to the workspace. Rules look at it too. */
   readonly real?: Readonly<Record<string, string>>;
 }

@@ -40,6 +40,7 @@ import { countModelFailure, countRetry, usageTracking } from '../../telemetry/me
 import { noteFailedSpending, performEffect, toSpending, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../key.js';
+import { placeOfCalls } from '../tools/tool-context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { planCalls } from './plan-calls.js';
 import { streamHeld } from './stream-held.js';
@@ -143,10 +144,11 @@ interface Attempt {
 }
 
 async function ask(
-  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now, secrets }: ConversationDependencies,
+  dependencies: ConversationDependencies,
   { input, activity, feed, attempt, onFailed, heard }: Attempt,
   { request, config, offered, prefix, schema, estimated, mayBeCut, files, unproven, without }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
+  const { store, key, identity, models, modelTimeouts, circuits, hooks = [], now = Date.now, secrets } = dependencies;
   const { turn, id: call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
   const all = [usageTracking(models.limits), ...hooks];
@@ -213,7 +215,10 @@ async function ask(
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = numberCalls(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
-  const planned = await planCalls(named, { offered, config, agent: identity.agent, workspace, conversation: key.conversation });
+  const planned = await planCalls(named, {
+    ...{ offered, config, agent: identity.agent },
+    place: { ...placeOfCalls(dependencies, config), conversation: key.conversation },
+  });
   const plans = secrets?.redactIn(planned) ?? planned;
   const { stoppedAt } = response;
   const result: ModelAnswer & Pick<AssistantMessage, 'stoppedAt'> = {

@@ -7,7 +7,7 @@ import type { AssistantBlock } from '../../records/message.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callFingerprint } from '../../memory/bodies.js';
 import { callIdentity } from '../../tools/call-identity.js';
-import type { Tool, ToolPolicy } from '../../tools/tool.js';
+import type { ExamineContext, Tool, ToolPolicy } from '../../tools/tool.js';
 
 /** An unknown tool gets a plan too: its run answers that there is no such tool. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
@@ -16,8 +16,7 @@ interface Planning {
   readonly offered: readonly Tool[];
   readonly config: AgentConfig;
   readonly agent: string;
-  readonly workspace: string;
-  readonly conversation: string;
+  readonly place: ExamineContext;
 }
 
 export async function planCalls(blocks: readonly AssistantBlock[], planning: Planning): Promise<ToolPlan[]> {
@@ -26,7 +25,7 @@ export async function planCalls(blocks: readonly AssistantBlock[], planning: Pla
 
 async function planCall(
   { name, input }: Extract<AssistantBlock, { kind: 'tool-call' }>,
-  { offered, config, agent, workspace, conversation }: Planning,
+  { offered, config, agent, place }: Planning,
 ): Promise<ToolPlan> {
   const tool = offered.find((one) => one.name === name);
   const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
@@ -37,7 +36,7 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const examined = await tool.examine?.(input, { workspace, conversation });
+  const examined = await tool.examine?.(input, place);
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
   const schemaViolation = policy === 'ask' || tool.mustFit ? await tool.schemaViolation?.(input) : undefined;
   if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };

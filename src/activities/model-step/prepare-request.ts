@@ -119,7 +119,15 @@ export async function prepareRequest(
     const agentNow = { config, system: systemPrompt(agent, memory, input.since), shared: agent.system.length };
     const all = new Map([...refused, ...words]);
     const shown = withoutMessages(withoutFiles(read, all), all);
-    const whole = assemble(agentNow, offered, leavesBase(all) ? [] : before, shown, input, { ...counter, countFixed: fixedCounter.count }, schema);
+    const whole = assemble(
+      agentNow,
+      offered,
+      leavesBase(all) ? [] : before,
+      shown,
+      input,
+      { ...counter, countFixed: fixedCounter.count },
+      schema,
+    );
     const request: ModelRequest = {
       ...whole.request,
       ...(forced.length > 0 && { mustCall: true }),

@@ -34,7 +34,7 @@ import { wasStopped, hashRequest } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, writeAppContext } from '../app-context.js';
-import { callsDownTo, toolContext, toolMemory, sharedPlace } from './tool-context.js';
+import { callsDownTo, placeOfCalls, toolContext, toolMemory, sharedPlace } from './tool-context.js';
 import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
@@ -175,7 +175,7 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const signal = AbortSignal.any([around.signal, timeout]);
   const shared = await readAppContext(dependencies, input.appContext);
   const findRefusal = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
-  const context = { ...toolContext(dependencies, { input, memory, shared, signal }), refusalOf: findRefusal };
+  const context = { ...toolContext(dependencies, { input, config: agent.config, memory, shared, signal }), refusalOf: findRefusal };
   if (earlier > 0 && !input.plan.repeatable) {
     const verified = tool.verify ? secrets.redactIn(await orUndefinedOnAbort(signal, tool.verify(argument, context))) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
@@ -230,7 +230,7 @@ const AGAIN = 'Call it again, and a person has to approve it.';
 
 /** Planned when no person had to approve; what a path leads to may be another place since. */
 async function whyNotUnasked(
-  { workspace }: Pick<ConversationDependencies, 'workspace'>,
+  dependencies: Pick<ConversationDependencies, 'workspace' | 'identity'>,
   { plan, person }: RunToolInput,
   { id, config }: LoadedAgent,
   tool: Tool,
@@ -238,12 +238,12 @@ async function whyNotUnasked(
 ): Promise<string | undefined> {
   const { approval } = plan;
   if (approval?.policy === 'ask' && person?.standing === true) {
-    const { real, asks } = (await tool.examine?.(argument, { workspace })) ?? {};
+    const { real, asks } = (await tool.examine?.(argument, placeOfCalls(dependencies, config))) ?? {};
     const isSame = asks?.overRules !== true && callIdentity(tool.name, argument, real) === approval.same;
     return isSame ? undefined : `${tool.name} did not run: its arguments mean something else now than what a person allowed. ${AGAIN}`;
   }
   if (approval?.policy === 'ask' || !tool.examine) return undefined;
-  const examined = await tool.examine(argument, { workspace });
+  const examined = await tool.examine(argument, placeOfCalls(dependencies, config));
   const { policy, why = 'its arguments mean something else now' } = approvalFor(config.approvals, tool, argument, id, examined);
   switch (policy) {
     case 'allow':
@@ -263,7 +263,7 @@ async function whyNotUnasked(
  *   test/workflows/human-input.test.ts)
  */
 async function whyNotEdited(
-  { workspace }: Pick<ConversationDependencies, 'workspace'>,
+  dependencies: Pick<ConversationDependencies, 'workspace' | 'identity'>,
   _input: RunToolInput,
   { id, config }: LoadedAgent,
   tool: Tool,
@@ -272,7 +272,7 @@ async function whyNotEdited(
   const refused = (why: string): string => `${tool.name} did not run with the arguments that a person wrote: ${why}`;
   const violation = await tool.schemaViolation?.(argument);
   if (violation !== undefined) return refused(violation);
-  const examined = await tool.examine?.(argument, { workspace });
+  const examined = await tool.examine?.(argument, placeOfCalls(dependencies, config));
   const { policy, why = 'the rules do not allow them' } = approvalFor(config.approvals, tool, argument, id, examined);
   return policy === 'deny' || examined?.asks?.overRules === true ? refused(why) : undefined;
 }

@@ -4,7 +4,7 @@ import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import type { CallInTree, MemoryThen, ParentLink, SharedMemory } from '../../records/identity.js';
+import { readTenant, type CallInTree, type MemoryThen, type ParentLink, type SharedMemory } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOthers, type OpenMemory } from '../../memory/channel/open-memory.js';
@@ -13,23 +13,32 @@ import type { ConversationDependencies } from '../dependencies.js';
 import { createRecall } from '../../memory/recall/recall.js';
 import { readEpisodes } from '../../memory/past-life.js';
 import type { ConversationKey } from '../../stores/store.js';
-import type { ToolContext } from '../../tools/tool.js';
+import type { ExamineContext, ToolContext } from '../../tools/tool.js';
 
 interface Surroundings {
   readonly input: RunToolInput;
+  readonly config: AgentConfig;
   readonly memory: AgentMemory;
   readonly shared: JsonObject;
   readonly signal: AbortSignal;
 }
 
-export function toolContext(
-  { workspace, store, key, identity, recall = createRecall({ store }), now = Date.now }: ConversationDependencies,
-  { input, memory, shared, signal }: Surroundings,
-): ToolContext {
+/** Where calls of an agent are examined and run. */
+export function placeOfCalls(
+  { workspace, identity }: Pick<ConversationDependencies, 'workspace' | 'identity'>,
+  { sandbox }: Pick<AgentConfig, 'sandbox'>,
+): ExamineContext {
+  const tenant = readTenant(identity.scope);
+  return { workspace, sandbox, ...(tenant !== undefined && { tenant }) };
+}
+
+export function toolContext(dependencies: ConversationDependencies, { input, config, memory, shared, signal }: Surroundings): ToolContext {
+  const { store, key, identity, recall = createRecall({ store }), now = Date.now } = dependencies;
   const { namespace, scope, conversation, life } = key;
   const { turn, callId } = input;
   return {
-    workspace,
+    ...placeOfCalls(dependencies, config),
+    commandHosts: config.commandHosts,
     signal,
     conversation,
     turn,

@@ -33,6 +33,7 @@ import {
 import { timeoutSignal } from '../../platform/promises.js';
 import { findUnreadable } from '../../stores/file/documents.js';
 import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
+import { findSandbox } from '../../tools/builtin/command/sandbox.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
 
@@ -47,6 +48,18 @@ export function checkNode(version: string): Finding {
   return isEnough
     ? ok('Node', version)
     : broken('Node', `${version}, and ${MINIMUM_NODE.join('.')} is needed`, 'nvm install 22, or https://nodejs.org');
+}
+
+/** What `run_command` runs in. */
+export async function checkSandbox(): Promise<Finding> {
+  if ((await findSandbox()) !== undefined) return ok('Sandbox', 'commands run in bubblewrap');
+  if (process.platform !== 'linux')
+    return warning('Sandbox', `none on ${process.platform}: a person is asked about each command`, 'run the worker on Linux');
+  return warning(
+    'Sandbox',
+    'none: a person is asked about each command, and tenants have none',
+    'apt-get install bubblewrap; in a container, docs/security.md',
+  );
 }
 
 export async function checkFolder(what: string, dir: string, setting: string): Promise<Finding> {

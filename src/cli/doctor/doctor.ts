@@ -8,6 +8,7 @@ import {
   checkFolder,
   checkNode,
   checkProvider,
+  checkSandbox,
   checkSettingPackages,
   checkStore,
   broken,
@@ -35,7 +36,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
   const config = load();
   // Alone, since it measures time.
   const server = await checkServer(config);
-  const [store, provider, auth, agents, waiting, workspace, disk, dotEnv] = await Promise.all([
+  const [store, provider, auth, agents, waiting, workspace, disk, dotEnv, sandbox] = await Promise.all([
     checkStore(config),
     checkProvider(config),
     checkAuth(config),
@@ -44,6 +45,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
     checkDotEnv(config.cwd),
+    checkSandbox(),
   ]);
   const found: Report = {
     findings: [
@@ -58,6 +60,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
       ...agents,
       ...waiting,
       workspace,
+      sandbox,
       disk,
     ],
     settings: describeSettings(config.env, config.cwd),
@@ -143,7 +146,7 @@ export function findingsHere(config: Config): Promise<readonly Finding[]> {
 }
 
 async function look(config: Config): Promise<readonly Finding[]> {
-  const [server, store, agents, waiting, workspace, disk, dotEnv] = await Promise.all([
+  const [server, store, agents, waiting, workspace, disk, dotEnv, sandbox] = await Promise.all([
     checkServer(config, { measures: false }),
     checkStore(config),
     checkAgents(agentsFolder(config), variablesOf(config), config),
@@ -151,6 +154,7 @@ async function look(config: Config): Promise<readonly Finding[]> {
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
     checkDotEnv(config.cwd),
+    checkSandbox(),
   ]);
   const all = [
     checkNode(process.versions.node),
@@ -162,6 +166,7 @@ async function look(config: Config): Promise<readonly Finding[]> {
     ...agents,
     ...waiting,
     workspace,
+    sandbox,
     disk,
   ];
   const shown = (text: string): string => pasteable(text, secretsOf(config), loadMachine(config.env).home);

@@ -208,7 +208,7 @@ function serversIn(text: string): string {
  * model, a limit or a name; nor a rule that asks or denies, which can be taken out as it could have been missing from the start.
  */
 export function grantedIn(text: string): { readonly says: string; readonly content: string } | undefined {
-  const { approvals, memory } = toFields(parsed(text));
+  const { approvals, memory, sandbox, commandHosts } = toFields(parsed(text));
   const { trustedTools, reviewWhenToolsSpoke } = toFields(memory);
   const rules = (Array.isArray(approvals) ? (approvals as unknown[]) : []).map(toFields).filter(({ policy }) => policy === 'allow');
   const says = [
@@ -217,12 +217,14 @@ export function grantedIn(text: string): { readonly says: string; readonly conte
           `runs without asking: ${rules.map(({ tool, where, exactly }) => JSON.stringify([tool, exactly === undefined ? where : { exactly }])).join(', ')}`,
         ]
       : []),
+    ...(sandbox === 'none' ? ['runs commands without a sandbox'] : []),
+    ...(Array.isArray(commandHosts) && commandHosts.length > 0 ? [`lets commands reach ${commandHosts.map(String).join(', ')}`] : []),
     ...(trustedTools === undefined ? [] : [`believes without review what these tools say: ${JSON.stringify(trustedTools)}`]),
     ...(reviewWhenToolsSpoke === false ? ['remembers without review what a model makes of what tools say'] : []),
   ];
   return says.length === 0
     ? undefined
-    : { says: says.join('; '), content: JSON.stringify([approvals, trustedTools, reviewWhenToolsSpoke]) };
+    : { says: says.join('; '), content: JSON.stringify([approvals, trustedTools, reviewWhenToolsSpoke, sandbox, commandHosts]) };
 }
 
 /** Undefined for what is no JSON: who reads the file says so. */

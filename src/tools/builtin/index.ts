@@ -84,15 +84,17 @@ export interface BuiltinSettings {
   readonly commandEnvironment: Readonly<Record<string, string>>;
   /** Absolute paths of settings and memory, which file tools do not write. */
   readonly protectedPlaces: readonly string[];
+  /** Those of them that commands do not read either: keys, and what others remember. */
+  readonly hiddenPlaces: readonly string[];
   readonly secrets?: KnownSecrets;
 }
 
 /** The tools of `builtinTools`, those with settings as the worker sets them. */
-export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces, secrets }: BuiltinSettings): Tool[] {
+export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces, hiddenPlaces, secrets }: BuiltinSettings): Tool[] {
   const configured = [
     createEditFile({ protectedPlaces }),
     createFetchUrl({ allow: fetchAllow, ...(secrets && { secrets }) }),
-    createRunCommand({ environment: commandEnvironment }),
+    createRunCommand({ environment: commandEnvironment, protectedPlaces, hiddenPlaces, allow: fetchAllow }),
     createWriteFile({ protectedPlaces }),
   ];
   return builtinTools.map((tool) => configured.find(({ name }) => name === tool.name) ?? tool);

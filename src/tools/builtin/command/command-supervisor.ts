@@ -16,7 +16,8 @@
  *   test/tools/builtin/run-command.test.ts)
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statfsSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
@@ -30,6 +31,8 @@ export interface CommandRequest {
   /** Stands in `env` as well: what carries it belongs to this command. */
   readonly mark: string;
   readonly limits: CommandLimits;
+  /** Socket of the proxy that leads out of a sandbox; the command finds it at an address of its own network. */
+  readonly proxy?: string;
 }
 
 export interface CommandLimits {
@@ -39,6 +42,8 @@ export interface CommandLimits {
   readonly outputBytes: number;
   readonly memoryBytes: number;
   readonly processes: number;
+  /** By which the free space of its folder's disk may fall meanwhile. */
+  readonly diskBytes: number;
   /** Between SIGTERM and SIGKILL. */
   readonly graceMs: number;
 }
@@ -51,7 +56,7 @@ export interface KeptOutput {
   readonly bytes: number;
 }
 
-export type CommandEnd = 'itself' | 'time' | 'stopped' | 'output' | 'memory' | 'processes';
+export type CommandEnd = 'itself' | 'time' | 'stopped' | 'output' | 'memory' | 'processes' | 'disk';
 
 export type CommandReport =
   | { readonly kind: 'not-started'; readonly code: string; readonly message: string }
@@ -77,11 +82,35 @@ const isFirst = process.pid === 1;
 
 const lines = createInterface({ input: process.stdin });
 lines.once('line', (line) => {
-  supervise(JSON.parse(line) as CommandRequest);
+  void begin(JSON.parse(line) as CommandRequest);
 });
 lines.once('close', () => process.exit(0));
 
-function supervise(request: CommandRequest): void {
+async function begin({ proxy, ...request }: CommandRequest): Promise<void> {
+  supervise(proxy === undefined ? request : { ...request, env: { ...request.env, ...proxied(await bringProxy(proxy)) } });
+}
+
+/** Port on which connections are led to the proxy's socket. */
+function bringProxy(path: string): Promise<number> {
+  const server = createServer((client) => {
+    const proxy = connect(path);
+    client.pipe(proxy).pipe(client);
+    for (const [one, other] of [[client, proxy] as const, [proxy, client] as const]) {
+      one.on('error', () => other.destroy());
+      one.on('close', () => other.destroy());
+    }
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+}
+
+/** As programs read it: curl, git, npm, pip, cargo, Go, and Node from 24 on. */
+function proxied(port: number): Readonly<Record<string, string>> {
+  const address = `http://127.0.0.1:${port}`;
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]);
+  return { ...Object.fromEntries(names.map((name) => [name, address])), NO_PROXY: 'localhost,127.0.0.1,::1', NODE_USE_ENV_PROXY: '1' };
+}
+
+function supervise(request: Omit<CommandRequest, 'proxy'>): void {
   const { limits, mark } = request;
   const begin = Date.now();
   const stdout = createHeadTailBuffer(limits.keptBytes);
@@ -125,8 +154,10 @@ function supervise(request: CommandRequest): void {
   };
   lines.on('line', () => stop('stopped'));
   const timer = setTimeout(() => stop('time'), request.timeoutMs);
+  const room = freeBytes(request.cwd);
   const looking = setInterval(() => {
     const { processes, bytes } = family.look();
+    if (room - freeBytes(request.cwd) > limits.diskBytes) stop('disk', true);
     if (processes > limits.processes) stop('processes', true);
     if (bytes > limits.memoryBytes) stop('memory', true);
   }, LOOK_MS);
@@ -289,6 +320,16 @@ function holds(pid: number, outputs: ReadonlySet<string>): boolean {
 
 function residentBytes(pid: number): number {
   return Number(readOr(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES;
+}
+
+/** 0 where it cannot be told: then nothing is stopped for it. */
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return 0;
+  }
 }
 
 function processName(pid: number): string {

@@ -3,8 +3,9 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { firstBytes } from '../../result-text.js';
-import type { Tool } from '../../tool.js';
+import type { Examined, Tool, ToolContext } from '../../tool.js';
 import { enterWorkspace, PathRefused } from '../../workspace.js';
+import { findSandbox } from './sandbox.js';
 import { createSupervisor, type Supervised, type Supervisor } from './supervised.js';
 import { examinePath } from '../../approval-paths.js';
 import { plainOutput } from '../../hidden-text.js';
@@ -13,6 +14,12 @@ import type { CommandReport, KeptOutput } from './command-supervisor.js';
 export interface CommandSettings {
   /** All that a command finds in its environment: none of the worker's keys. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Absolute paths of settings and memory, which commands in a sandbox do not write. */
+  readonly protectedPlaces?: readonly string[];
+  /** Those that they do not read either. */
+  readonly hiddenPlaces?: readonly string[];
+  /** `host:port` that commands may reach although it is not public, where their agent names it. */
+  readonly allow?: readonly string[];
   readonly supervisor?: Supervisor;
   readonly limits?: Supervised['limits'];
 }
@@ -32,7 +39,14 @@ const argument = z
   .refine(withoutNul, 'expected no NUL character')
   .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES, `expected at most ${ARGUMENT_BYTES} bytes; send more by stdin or a file`);
 
-export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor = createSupervisor(), limits }: CommandSettings = {}): Tool {
+export function createRunCommand({
+  environment = PLAIN_ENVIRONMENT,
+  protectedPlaces = [],
+  hiddenPlaces = [],
+  allow = [],
+  supervisor = createSupervisor(),
+  limits,
+}: CommandSettings = {}): Tool {
   const inTurn = pLimit(MAX_AT_ONCE);
   return defineTool({
     name: 'run_command',
@@ -47,16 +61,26 @@ export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor =
       timeoutMs: z.int().min(1).max(MAX_MS).default(DEFAULT_MS).describe('After so many milliseconds it is stopped.'),
     }),
     policy: { repeatable: false, timeoutMs: MAX_MS + END_MS, approval: 'ask' },
-    async examine({ cwd }, { workspace }) {
+    async examine({ cwd }, { workspace, ...around }) {
       const { real } = await examinePath(workspace, cwd, (place) => place.resolve(cwd));
-      return real?.['path'] === undefined ? {} : { real: { cwd: real['path'] } };
+      return { ...(real?.['path'] !== undefined && { real: { cwd: real['path'] } }), ...(await whyUnsafe(around)) };
     },
-    async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal }) {
-      const folder = await resolveFolder(workspace, cwd);
+    async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal, ...around }) {
+      const { refused } = await whyUnsafe(around);
+      if (refused !== undefined) return { ok: false, error: refused };
+      const { commandHosts: hosts = [] } = around;
+      const { root, folder } = await resolveFolder(workspace, cwd);
+      const isIn = around.sandbox === 'bwrap' && (await findSandbox()) !== undefined;
       const outcome = await inTurn(() => {
         signal.throwIfAborted();
         return supervisor(
-          { program: command, args, cwd: folder, env: { ...environment, ...CLOSED_GIT }, stdin, timeoutMs, limits },
+          {
+            ...{ program: command, args, cwd: folder, stdin, timeoutMs, limits },
+            env: { ...environment, ...CLOSED_GIT, ...(isIn && { TMPDIR: '/tmp' }) },
+            ...(isIn && {
+              sandbox: { workspace: root, protectedPlaces, hiddenPlaces, ...(hosts.length > 0 && { egress: { hosts, allow } }) },
+            }),
+          },
           signal,
         );
       });
@@ -99,11 +123,32 @@ const PLAIN_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8
 
 export const runCommand = createRunCommand();
 
-async function resolveFolder(workspace: string, cwd: string): Promise<string> {
+/**
+ * A command that is in no sandbox can do what the worker can.
+ *
+ * @rule command/no-silent-none: Without a sandbox no command of a tenant runs, and a person is told why one is asked about, unless the
+ *   agent's file names `none`. (test: test/tools/builtin/sandbox.test.ts)
+ */
+async function whyUnsafe({
+  sandbox = 'none',
+  tenant,
+}: Pick<ToolContext, 'sandbox' | 'tenant'>): Promise<Pick<Examined, 'asks' | 'refused'>> {
+  if (sandbox === 'none')
+    return tenant === undefined ? {} : { refused: `run_command did not run: ${OF_TENANTS}, and its agent has "sandbox": "none".` };
+  if ((await findSandbox()) !== undefined) return {};
+  const missing =
+    process.platform === 'linux' ? 'bubblewrap is not installed, or may make no namespaces here' : `${process.platform} has none`;
+  if (tenant !== undefined) return { refused: `run_command did not run: ${OF_TENANTS}, and there is none on this worker: ${missing}.` };
+  return { asks: { why: `it would run without a sandbox (${missing}), so it can read and change all that the worker can` } };
+}
+
+const OF_TENANTS = 'commands of a tenant run in a sandbox alone';
+
+async function resolveFolder(workspace: string, cwd: string): Promise<{ readonly root: string; readonly folder: string }> {
   const place = await enterWorkspace(workspace);
-  const real = await place.resolve(cwd);
-  if (!(await stat(real)).isDirectory()) throw new PathRefused('not-a-folder', `cannot run in ${place.shown(real)}: it is a file`);
-  return real;
+  const folder = await place.resolve(cwd);
+  if (!(await stat(folder)).isDirectory()) throw new PathRefused('not-a-folder', `cannot run in ${place.shown(folder)}: it is a file`);
+  return { root: await place.resolve('.'), folder };
 }
 
 function whyNot(command: string, argCount: number, code: string, message: string): string {
@@ -164,6 +209,8 @@ function howItEnded({ why, code, signal, ms }: Ended, { program, timeoutMs }: Co
       return `${name} was stopped ${after}, since it took too much memory`;
     case 'processes':
       return `${name} was stopped ${after}, since it started too many processes`;
+    case 'disk':
+      return `${name} was stopped ${after}, since it wrote too much to the disk`;
     default:
       throw new Error(`no such end: ${why satisfies never}`);
   }

@@ -3,9 +3,13 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { childProgram } from '../../../platform/processes.js';
 import type { CommandLimits, CommandReport, CommandRequest } from './command-supervisor.js';
+import { openEgress, type EgressRules } from './egress.js';
+import { findSandbox, sandboxWords, SYSTEM_ENVIRONMENT, works, type SandboxNeeds } from './sandbox.js';
 
 export interface Supervised extends Omit<CommandRequest, 'mark' | 'limits'> {
   readonly limits?: Partial<CommandLimits>;
+  /** In which it runs; absent: in none. */
+  readonly sandbox?: Pick<SandboxNeeds, 'workspace' | 'protectedPlaces' | 'hiddenPlaces'> & { readonly egress?: EgressRules };
 }
 
 /** `lost`: the supervisor was killed, or hung; what it ran was killed after it. */
@@ -22,6 +26,7 @@ const LIMITS: CommandLimits = {
   outputBytes: 64 * MEBIBYTE,
   memoryBytes: 4096 * MEBIBYTE,
   processes: 512,
+  diskBytes: 8192 * MEBIBYTE,
   graceMs: 1_000,
 };
 
@@ -31,23 +36,39 @@ const REPORT_MS = 10_000;
 /** `wrappers`: for tests; found out at the first command otherwise. */
 export function createSupervisor(wrappers?: Wrappers): Supervisor {
   let found: Promise<Wrappers> | undefined = wrappers && Promise.resolve(wrappers);
-  const supervise = async (request: CommandRequest, signal: AbortSignal): Promise<Outcome> => {
-    const { before } = await (found ??= findWrappers());
-    const program = await childProgram(require.resolve('./command-supervisor'));
-    signal.throwIfAborted();
-    return runSupervisor(
-      [...before, process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])],
-      request,
-      signal,
-    );
-  };
-  return async ({ limits, ...command }, signal) => {
+  const superviseIn =
+    (sandbox: Supervised['sandbox']): Attempt =>
+    async (request, signal) => {
+      const { limits, namespace } = await (found ??= findWrappers());
+      const program = await childProgram(require.resolve('./command-supervisor'));
+      const files = program.kind === 'file' ? [program.path] : [];
+      const ours = [process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])];
+      signal.throwIfAborted();
+      if (sandbox === undefined) return runSupervisor([...limits, ...namespace, ...ours], request, signal);
+      const namespaces = await namespacesOf();
+      const out = sandbox.egress && (await openEgress(sandbox.egress));
+      try {
+        const words = sandboxWords({ ...sandbox, env: request.env, files: [...files, ...(out ? [out.folder] : [])] }, namespaces);
+        return await runSupervisor([...limits, ...words, ...ours], { ...request, ...(out && { proxy: out.socket }) }, signal);
+      } finally {
+        await out?.close();
+      }
+    };
+  return async ({ limits, sandbox, ...command }, signal) => {
+    const supervise = superviseIn(sandbox);
     const mark = randomBytes(16).toString('hex');
     const request: CommandRequest = { ...command, env: { ...command.env, [MARK]: mark }, mark, limits: { ...LIMITS, ...limits } };
     const outcome = await supervise(request, signal);
     if (outcome.kind === 'lost') await sweep(request, supervise);
     return outcome;
   };
+}
+
+/** Never without one in its place: what is to run in a sandbox runs in none but that. */
+async function namespacesOf(): Promise<readonly string[]> {
+  const namespaces = await findSandbox();
+  if (namespaces === undefined) throw new Error('no sandbox can be made here (bubblewrap)');
+  return namespaces;
 }
 
 /** Another command of the same mark, which does nothing: what carries the mark ends with it. */
@@ -122,36 +143,26 @@ function toOutcome(text: string): Outcome {
 /** A command writes no file larger than this: a full disk hurts every process. */
 const FILE_BYTES = 4 * 1024 ** 3;
 
-const WRAPPED_LIMITS = ['prlimit', '--core=0', `--fsize=${FILE_BYTES}`, '--'];
+/** A command gives way to the worker and to all others. */
+const WRAPPED_LIMITS = ['nice', '-n', '10', 'prlimit', '--core=0', `--fsize=${FILE_BYTES}`, '--'];
 const PROCESS_NAMESPACE = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'];
 const NAMESPACES = [
   ['unshare', ...PROCESS_NAMESPACE],
   ['unshare', '--user', '--map-current-user', ...PROCESS_NAMESPACE],
 ];
 
-/** Where the system's programs are, whatever the worker's PATH says. */
-const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
-const SYSTEM_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: SYSTEM_PATH };
-
 export interface Wrappers {
   /** To be put before an argv; empty where nothing works. */
-  readonly before: readonly string[];
-  readonly isolatesProcesses: boolean;
+  readonly limits: readonly string[];
+  /** After them, where there is no sandbox. */
+  readonly namespace: readonly string[];
 }
 
 export async function findWrappers(): Promise<Wrappers> {
-  if (process.platform !== 'linux') return { before: [], isolatesProcesses: false };
-  const limits = (await works(WRAPPED_LIMITS)) ? WRAPPED_LIMITS : [];
+  if (process.platform !== 'linux') return { limits: [], namespace: [] };
+  const limits = (await works([...WRAPPED_LIMITS, 'true'])) ? WRAPPED_LIMITS : [];
   for (const namespace of NAMESPACES) {
-    if (await works([...limits, ...namespace])) return { before: [...limits, ...namespace], isolatesProcesses: true };
+    if (await works([...limits, ...namespace, 'true'])) return { limits, namespace };
   }
-  return { before: limits, isolatesProcesses: false };
-}
-
-function works([program = '', ...args]: readonly string[]): Promise<boolean> {
-  return new Promise((resolve) => {
-    const trial = spawn(program, [...args, 'true'], { env: SYSTEM_ENVIRONMENT, stdio: 'ignore', timeout: 5_000, killSignal: 'SIGKILL' });
-    trial.once('error', () => resolve(false));
-    trial.once('close', (code) => resolve(code === 0));
-  });
+  return { limits, namespace: [] };
 }

@@ -118,7 +118,7 @@ export function agentFor(url: URL, { allow, lookup }: Pick<FetchGuard, 'allow' |
 }
 
 /** (web/name-looked-up-once) */
-function checkedLookup(url: URL, lookup: FetchGuard['lookup'], isAllowed: boolean): LookupFunction {
+export function checkedLookup(url: URL, lookup: FetchGuard['lookup'], isAllowed: boolean): LookupFunction {
   const find = async (hostname: string): Promise<Found[]> => {
     const found = [...(await lookup(hostname))];
     if (!isAllowed && !found.every(({ address }) => isPublicAddress(address))) throw notPublic(url);
