@@ -14,7 +14,7 @@ export type { PerduraClient, Started, StreamTurnOptions } from './client/interfa
 export { createClientWith, type ClientOptions } from './client/perdura-client.js';
 export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/sending.js';
-export type { ChangeOptions } from './client/temporal/change.js';
+export type { ChangeOptions } from './client/temporal/patience.js';
 export type { AppEventToDispatch, Dispatched } from './client/stepping.js';
 export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';

@@ -216,7 +216,7 @@ export const agentConfigSchema = z
       .max(365 * DAY_MS)
       .default(7 * DAY_MS),
     /**
-     * What `run_command` runs in: bubblewrap's sandbox, or nothing of the kind. Where none can be made, a person is asked about each command,
+     * What `run_command` runs in: bubblewrap's sandbox, or nothing of the kind. Where none can be made, each command waits for a person,
      * and tenants have none.
      */
     sandbox: z.enum(['bwrap', 'none']).default('bwrap'),

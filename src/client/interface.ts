@@ -10,7 +10,7 @@ import type {
   Status,
   TurnResult,
 } from '../conversation/protocol/contract.js';
-import type { ChangeOptions } from './temporal/change.js';
+import type { ChangeOptions } from './temporal/patience.js';
 import type { FetchedRuns } from '../heal/fetch-runs.js';
 import type { TurnEvent } from '../records/feed-event.js';
 import type { ConversationKey } from '../stores/store.js';

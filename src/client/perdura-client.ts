@@ -16,8 +16,14 @@ import { createList } from './listing.js';
 import { createFleet, createUsage } from './fleet.js';
 import { createInsight, type Replay } from './insight.js';
 import { createHumanInput } from './human-input.js';
-import { createAskChange } from './temporal/change.js';
-import { createWithSignal, withRetries, createAskQuery, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
+import {
+  createWithSignal,
+  withRetries,
+  createAskChange,
+  createAskQuery,
+  createAskWorker,
+  createUnlessNoWorker,
+} from './temporal/patience.js';
 import { createReading } from './reading.js';
 import {
   type ContextIndex,

@@ -32,8 +32,7 @@ import {
 } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 import { type TokenUsage, checkTokenUsage, DEFAULT_THRESHOLDS, type MemoryChunk } from '../records/token-usage.js';
-import type { AskChange, ChangeOptions } from './temporal/change.js';
-import type { AskQuery, AskWorker } from './temporal/patience.js';
+import type { AskChange, AskQuery, AskWorker, ChangeOptions } from './temporal/patience.js';
 import { isPinned, type Entry, type JsonValue } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';

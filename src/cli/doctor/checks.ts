@@ -54,10 +54,10 @@ export function checkNode(version: string): Finding {
 export async function checkSandbox(): Promise<Finding> {
   if ((await findSandbox()) !== undefined) return ok('Sandbox', 'commands run in bubblewrap');
   if (process.platform !== 'linux')
-    return warning('Sandbox', `none on ${process.platform}: a person is asked about each command`, 'run the worker on Linux');
+    return warning('Sandbox', `none on ${process.platform}: each command waits for a person`, 'run the worker on Linux');
   return warning(
     'Sandbox',
-    'none: a person is asked about each command, and tenants have none',
+    'none: each command waits for a person, and tenants have none',
     'apt-get install bubblewrap; in a container, docs/security.md',
   );
 }

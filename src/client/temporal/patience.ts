@@ -1,6 +1,8 @@
 /** How long a call of Temporal is tried again, and when one ends with an error that waits for a worker that is missing, or that fails. */
+import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
+import type { UpdateDefinition } from '@temporalio/common';
 import type { Description } from '../describe.js';
 import { BETWEEN_RUNS_MS, ClientError, isAway, isBetweenRuns, isWorthAnotherTry, toClientError } from '../errors.js';
 import { truncate } from '../../records/text.js';
@@ -141,6 +143,37 @@ export type AskWorker = <T>(
 export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSignal): AskWorker {
   return ({ without = NOT_SURE, ...request }, update) =>
     unlessAway({ ...request, without }, (signal) => withRetries({ attempt: request.attempt, signal }, () => withSignal(signal, update)));
+}
+
+// What changes a conversation in its turn, behind what runs and what is queued: it is accepted at once, and done when its turn comes.
+
+/** How long one waits for it. */
+export interface ChangeOptions {
+  /** Ends the waiting; what was accepted is done all the same. */
+  readonly signal?: AbortSignal | undefined;
+  /** The conversation has it. */
+  readonly onAccepted?: () => void;
+}
+
+export type AskChange = <Result>(
+  request: { readonly id: string; readonly attempt: string } & ChangeOptions,
+  update: UpdateDefinition<Result, [{ id?: string }]>,
+) => Promise<Result>;
+
+/** The request has an id, so that saying it again, to the next run if need be, asks once. */
+export function createAskChange(handleOf: (id: string) => ReturnType<Client['workflow']['getHandle']>, askWorker: AskWorker): AskChange {
+  return ({ id, attempt, signal, onAccepted }, update) => {
+    const requestId = randomUUID();
+    return askWorker({ id, attempt, signal }, async () => {
+      const handle = await handleOf(id).startUpdate(update, {
+        args: [{ id: requestId }],
+        updateId: `${update.name}-${requestId}`,
+        waitForStage: 'ACCEPTED',
+      });
+      onAccepted?.();
+      return handle.result();
+    });
+  };
 }
 
 /** A query, tried again between two runs of its conversation. */

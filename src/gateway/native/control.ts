@@ -1,7 +1,7 @@
 /** Who steers: approvals and questions, stop, reset, compaction, stepping. */
 import { z } from '@hono/zod-openapi';
 import { ClientError } from '../../client/errors.js';
-import type { ChangeOptions } from '../../client/temporal/change.js';
+import type { ChangeOptions } from '../../client/temporal/patience.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { checkEdits, type GatewayApp } from '../context.js';
 import { add, doneWithin } from './operation.js';

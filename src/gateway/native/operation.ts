@@ -69,7 +69,7 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   ) => Promise<Response | Answered<z.output<Answer>>>;
 }
 
-/** What is asked for, or 202 with what is known where it is not done `wait` seconds after it has begun: it goes on. */
+/** The result, or 202 with what is known where it is not done `wait` seconds after it has begun: it goes on. */
 export async function doneWithin<Result>(
   {
     query: { wait },

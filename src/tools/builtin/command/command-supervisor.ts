@@ -31,7 +31,7 @@ export interface CommandRequest {
   /** Stands in `env` as well: what carries it belongs to this command. */
   readonly mark: string;
   readonly limits: CommandLimits;
-  /** Socket of the proxy that leads out of a sandbox; the command finds it at an address of its own network. */
+  /** Socket of the proxy that leads out of a sandbox; the command finds it at a local address. */
   readonly proxy?: string;
 }
 

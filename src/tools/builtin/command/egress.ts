@@ -77,18 +77,18 @@ function pass(request: IncomingMessage, response: ServerResponse, rules: EgressR
   }
   const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !OF_THE_HOP.test(name)));
   const { url, lookup } = to;
-  const asked = askServer(url, { method: request.method ?? 'GET', headers, lookup, agent: false, timeout: IDLE_MS }, (answer) => {
+  const outgoing = askServer(url, { method: request.method ?? 'GET', headers, lookup, agent: false, timeout: IDLE_MS }, (answer) => {
     const kept = Object.entries(answer.headers).filter(([name]) => !OF_THE_HOP.test(name));
     response.writeHead(answer.statusCode ?? 502, Object.fromEntries(kept));
     answer.pipe(response);
   });
-  asked.once('timeout', () => asked.destroy());
-  asked.once('error', (error) => {
+  outgoing.once('timeout', () => outgoing.destroy());
+  outgoing.once('error', (error) => {
     if (!response.headersSent) response.writeHead(502, { 'content-type': 'text/plain' });
     response.end(`${errorMessage(error)}\n`);
   });
-  response.once('close', () => asked.destroy());
-  request.pipe(asked);
+  response.once('close', () => outgoing.destroy());
+  request.pipe(outgoing);
 }
 
 interface Target {
@@ -111,10 +111,10 @@ function target(text: string, { hosts, allow = [], lookup = systemLookup }: Egre
 
 function fits(named: string, url: URL): boolean {
   const [host = '', port] = named.toLowerCase().split(':');
-  const asked = url.hostname.toLowerCase().replace(/\.$/, '');
-  const isHost = host.startsWith('*.') ? asked.endsWith(host.slice(1)) && asked.length > host.length - 1 : asked === host;
-  const askedPort = url.port || (url.protocol === 'https:' ? '443' : '80');
-  return isHost && (port === undefined ? ['80', '443'].includes(askedPort) : askedPort === port);
+  const wanted = url.hostname.toLowerCase().replace(/\.$/, '');
+  const isHost = host.startsWith('*.') ? wanted.endsWith(host.slice(1)) && wanted.length > host.length - 1 : wanted === host;
+  const wantedPort = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return isHost && (port === undefined ? ['80', '443'].includes(wantedPort) : wantedPort === port);
 }
 
 /** Of an address of IPv6 without its brackets. */

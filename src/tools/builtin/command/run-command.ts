@@ -126,7 +126,7 @@ export const runCommand = createRunCommand();
 /**
  * A command that is in no sandbox can do what the worker can.
  *
- * @rule command/no-silent-none: Without a sandbox no command of a tenant runs, and a person is told why one is asked about, unless the
+ * @rule command/no-silent-none: Without a sandbox no command of a tenant runs, and a person is told why it waits for them, unless the
  *   agent's file names `none`. (test: test/tools/builtin/sandbox.test.ts)
  */
 async function whyUnsafe({

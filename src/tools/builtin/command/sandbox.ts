@@ -1,6 +1,6 @@
 /**
- * What a command is run in: mounts, processes, users and a network of its own, made by bubblewrap (the package `bubblewrap`). It sees the
- * system's programs, read-only, and its workspace; nothing else of the machine is there, and nobody can be reached.
+ * What a command is run in: separate mounts, processes, users and network, made by bubblewrap (the package `bubblewrap`). It sees the
+ * system's programs, read-only, and its workspace; nothing else of the machine is there, and no host can be reached.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
@@ -82,7 +82,7 @@ function isSpecial(home: string): boolean {
 /** Those that the system's are not: a version manager's, with what its links lead to. Of a home only such folders are there. */
 function programFolders(path: string, home: string): string[] {
   const folders = path.split(':').flatMap((folder) => {
-    // `npm` puts folders of packages before all others, for its own scripts.
+    // `npm` puts folders of packages before all others, for scripts of packages.
     if (!folder.startsWith('/') || folder.startsWith('/usr/') || folder.includes(`${sep}node_modules${sep}`) || !existsSync(folder))
       return [];
     if (SYSTEM.some((one) => folder === one || folder.startsWith(`${one}/`))) return [];

@@ -45,7 +45,7 @@ export function createSupervisor(wrappers?: Wrappers): Supervisor {
       const ours = [process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])];
       signal.throwIfAborted();
       if (sandbox === undefined) return runSupervisor([...limits, ...namespace, ...ours], request, signal);
-      const namespaces = await namespacesOf();
+      const namespaces = await requireNamespaces();
       const out = sandbox.egress && (await openEgress(sandbox.egress));
       try {
         const words = sandboxWords({ ...sandbox, env: request.env, files: [...files, ...(out ? [out.folder] : [])] }, namespaces);
@@ -65,7 +65,7 @@ export function createSupervisor(wrappers?: Wrappers): Supervisor {
 }
 
 /** Never without one in its place: what is to run in a sandbox runs in none but that. */
-async function namespacesOf(): Promise<readonly string[]> {
+async function requireNamespaces(): Promise<readonly string[]> {
   const namespaces = await findSandbox();
   if (namespaces === undefined) throw new Error('no sandbox can be made here (bubblewrap)');
   return namespaces;
