@@ -7,7 +7,7 @@
 export * from './client.js';
 export { defineTool } from './tools/define-tool.js';
 export { z } from 'zod';
-export type { Tool, ToolContext, ToolDefinition, ToolPolicy, ToolResult } from './tools/tool.js';
+export type { SandboxKind, Tool, ToolContext, ToolDefinition, ToolPolicy, ToolResult } from './tools/tool.js';
 export type {
   AnswerSchema,
   Model,

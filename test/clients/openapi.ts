@@ -45,6 +45,8 @@ const APART = ['ignored_auth', 'missing_required_header'];
 /** Findings that are none, by their kind and the words of the answer. */
 const NONE: readonly (readonly [RegExp, RegExp])[] = [
   [/^ST202 /, NOT_IN_SCHEMA],
+  // Each body of ours is an object: what is none was made to be refused.
+  [/^ST202 /, /expected object, received/],
   // The conversation that was begun is there: a turn that the request names is not in it, or an earlier request has closed it.
   [/^ST302 /, /has no turn_\d+|nothing was said in it|no such conversation is running/],
 ];
