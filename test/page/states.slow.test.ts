@@ -8,7 +8,9 @@ const script = createScript();
 let stand: PageWorld;
 let id: string;
 beforeAll(async () => {
-  if (hasBrowser) stand = await startPage({ answer: script.answer });
+  if (!hasBrowser) return;
+  const described = { config: {}, system: 'You look after the harbour.', tools: [], servers: [] };
+  stand = await startPage({ answer: script.answer }, { describeAgent: (name) => Promise.resolve({ name, ...described }) });
 });
 afterAll(() => stand?.close());
 
@@ -28,7 +30,12 @@ const OF_ALL: readonly (readonly [path: string, empty: RegExp])[] = [
   ['?agents=default', /First message/],
 ];
 const OF_ONE = ['chat', 'timeline', 'context', 'stepper', 'manage'] as const;
-const paths = (): string[] => [...OF_ALL.map(([path]) => path), ...OF_ONE.map((name) => `?${name}=${id}`)];
+/** The playground takes a message before it knows anything. */
+const paths = (): string[] => [
+  ...OF_ALL.map(([path]) => path).filter((path) => path !== '?agents=default'),
+  '?agents=default&part=tools',
+  ...OF_ONE.map((name) => `?${name}=${id}`),
+];
 
 const words = (page: Page): Promise<string> => page.locator('main').innerText();
 
@@ -70,7 +77,7 @@ pageTest('a view whose answer is on the way says that it loads; one that gets no
 
     hold = (route) => route.continue();
     const again = page.locator('main').getByRole('button', { name: 'Try again' });
-    while (await again.first().isVisible()) {
+    for (let tries = 0; tries < 20 && (await again.first().isVisible()); tries++) {
       await again.first().click();
       await page.waitForTimeout(300);
     }

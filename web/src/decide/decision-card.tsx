@@ -39,7 +39,7 @@ export function DecisionCard({ waiting, onDecided }: DecisionCardProps): JSX.Ele
     <section class="decision" aria-label={waiting.kind === 'question' ? 'A question waits' : `${waiting.tool} waits for approval`}>
       <header>
         <Icon name={waiting.kind === 'question' ? 'ask' : 'tool'} size={16} />
-        <h3>{describeWait(waiting)}</h3>
+        <h2 class="minor">{describeWait(waiting)}</h2>
         <span class="small faint num">
           asked {ago(waiting.askedAt) === 'now' ? 'just now' : `${ago(waiting.askedAt)} ago`}, expires {untilThen(waiting.expiresAt)}
         </span>

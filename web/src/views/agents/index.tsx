@@ -7,7 +7,7 @@ import { request, type Schema } from '../../api/request.js';
 import { mayAct } from '../../session.js';
 import { heading } from '../../shell/title.js';
 import { Code } from '../../ui/code.js';
-import { Link, Problem, Parts, Pending } from '../../ui/parts.js';
+import { Link, Parts, Pending } from '../../ui/parts.js';
 import { plainText, describeError, plural } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
 import '../../ui/parts.css';
@@ -35,7 +35,7 @@ export default function Agents({ of }: { readonly of: string }): JSX.Element {
       <header class="view-head">
         <h1>Agents</h1>
       </header>
-      {error !== undefined && <Problem error={error} again={again} />}
+      {value === undefined && (shown === '' || error !== undefined) && <Pending error={error} again={again} />}
       {value !== undefined && names.length === 0 && (
         <div class="empty">There is no agent. A folder with an agent.json in the agents folder makes one.</div>
       )}

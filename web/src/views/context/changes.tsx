@@ -182,7 +182,7 @@ interface SideProps {
 function Side({ title, text, children }: SideProps): JSX.Element {
   return (
     <section aria-label={title}>
-      <h3>{title}</h3>
+      <h2 class="minor">{title}</h2>
       {text === null ? (
         <p class="small faint">No summary stood before the messages.</p>
       ) : (

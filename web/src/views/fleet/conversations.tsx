@@ -197,7 +197,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
 
 /** Epoch milliseconds of the last that is known of it. */
 function activeAt({ startedAt, closedAt, answeredAt }: Listed): number {
-  return Math.max(...[startedAt, closedAt, answeredAt].map((time) => (time == null ? 0 : Date.parse(time))));
+  return Math.max(...[startedAt, closedAt, answeredAt].map((time) => (time ? Date.parse(time) : 0)));
 }
 
 /** A conversation that is open is idle as a rule: only one in a turn works. */

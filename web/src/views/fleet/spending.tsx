@@ -153,7 +153,7 @@ function Ranked({ title, sums }: { readonly title: string; readonly sums: readon
   const most = Math.max(...sums.map(readValue), 1e-9);
   return (
     <section aria-label={title}>
-      <h3>{title}</h3>
+      <h2 class="minor">{title}</h2>
       {sums.length === 0 && <p class="small faint">Nothing was spent.</p>}
       <ol class="ranked">
         {sums.slice(0, 12).map((sum) => (

@@ -206,11 +206,11 @@ function HitView({ hit, isFirst, isOpen }: HitProps): JSX.Element {
   return (
     <li class="hit" tabIndex={-1}>
       {isFirst && (
-        <h3 class="hit-scope">
+        <h2 class="minor hit-scope">
           <Link view="memory" of={hit.scope}>
             {plainText(hit.scope, 80)}
           </Link>
-        </h3>
+        </h2>
       )}
       <Said one={hit} />
       <p class={`hit-text ${isOpen ? 'is-open' : ''}`} dir="auto" onClick={() => getSelection()?.isCollapsed !== false && toggle()}>

@@ -151,7 +151,7 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
   return (
     <div>
       <header class="row">
-        <h3 class="grow">Queue</h3>
+        <h2 class="minor grow">Queue</h2>
         {queue.length > 0 && (
           <button type="button" class="button bare tight" disabled={isBusy} onClick={() => edit({ op: 'clear' })}>
             Clear
@@ -226,7 +226,7 @@ function BreakpointsForm({ of, breakpoints, act, isBusy }: PartProps & { readonl
   };
   return (
     <form class="breakpoints" onSubmit={onSubmit}>
-      <h3>Breakpoints</h3>
+      <h2 class="minor">Breakpoints</h2>
       <label>
         <span>Before tools</span>
         <input
