@@ -5,7 +5,7 @@ import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
-import { Link, Problem, Pending } from '../../ui/parts.js';
+import { Link, Pending } from '../../ui/parts.js';
 import { plainText, ago, duration } from '../../ui/words.js';
 import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { Picture } from './picture.js';
@@ -37,7 +37,7 @@ export default function TimelineView({ of }: { readonly of: string }): JSX.Eleme
   return (
     <div class="pane">
       <div class="view-pad timeline">
-        {list.error !== undefined && <Problem error={list.error} again={list.again} />}
+        {(list.error !== undefined || (list.value === undefined && wanted === undefined)) && <Pending error={list.error} again={list.again} />}
         {list.value !== undefined && turns.length === 0 && (
           <div class="empty">
             <h2>No turn yet</h2>
