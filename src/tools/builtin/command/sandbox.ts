@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, sep } from 'node:path';
+import { basename, dirname, sep } from 'node:path';
 
 /** What a sandbox is made for. Absolute paths. */
 export interface SandboxNeeds {
@@ -24,12 +24,12 @@ export interface SandboxNeeds {
 const SYSTEM = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** Names of users, hosts and certificates; no password, no key, no address of a name server. */
 const SETTINGS = [
-  ...['alternatives', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies', 'group', 'hosts', 'inputrc', 'java-17-openjdk'],
+  ...['alternatives', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies', 'group', 'hosts', 'inputrc'],
   ...['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'locale.conf', 'mime.types', 'nsswitch.conf', 'os-release', 'passwd'],
   ...['pki', 'profile', 'protocols', 'services', 'shells', 'ssl/certs', 'ssl/openssl.cnf', 'terminfo', 'timezone'],
 ];
 /** Bytes of what it writes beside its workspace; it lies in memory. */
-const SCRATCH = 512 * 1024 * 1024;
+const SCRATCH = 256 * 1024 * 1024;
 
 /** What a root user of any user namespace may write, whose owner is root: what the kernel runs, and what it does. */
 const KERNEL_READ = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/proc/mtrr'];
@@ -40,11 +40,11 @@ const KERNEL_HIDDEN = ['acpi', 'asound', 'kcore', 'keys', 'key-users', 'kmsg', '
 /** Words that are put before an argv. */
 export function sandboxWords(
   { workspace, env, files, protectedPlaces = [], hiddenPlaces = [] }: SandboxNeeds,
-  namespaces: readonly string[],
+  { namespaces, hasSizes }: SandboxMeans,
 ): string[] {
   const home = env['HOME'] ?? '/root';
   const isThere = (place: string): boolean => place.startsWith(`${workspace}${sep}`) && existsSync(place);
-  const scratch = (path: string): string[] => ['--size', String(SCRATCH), '--tmpfs', path];
+  const scratch = (path: string): string[] => [...(hasSizes ? ['--size', String(SCRATCH)] : []), '--tmpfs', path];
   return [
     'bwrap',
     ...namespaces,
@@ -55,7 +55,8 @@ export function sandboxWords(
     ...['--proc', '/proc', '--dev', '/dev'],
     ...KERNEL_READ.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path]),
     ...KERNEL_HIDDEN.filter((path) => existsSync(path)).flatMap(hidden),
-    ...['/tmp', '/var/tmp', ...(isSpecial(home) ? [] : [home])].flatMap(scratch),
+    ...['/tmp', ...(isSpecial(home) ? [] : [home])].flatMap(scratch),
+    ...['--symlink', '/tmp', '/var/tmp'],
     ...programFolders(env['PATH'] ?? '', home).flatMap((folder) => ['--ro-bind', folder, folder]),
     ...[process.execPath, ...files].filter((file) => !file.startsWith('/usr/')).flatMap((file) => ['--ro-bind', file, file]),
     ...['--bind', workspace, workspace],
@@ -88,10 +89,18 @@ function programFolders(path: string, home: string): string[] {
     if (SYSTEM.some((one) => folder === one || folder.startsWith(`${one}/`))) return [];
     const real = realpathSync(folder);
     const above = dirname(real);
-    const isOwn = basename(real) === 'bin' && above.split(sep).length > 3 && above !== home && above !== join(home, '.local');
-    return [isOwn ? above : real];
+    // `~/.cargo` has keys beside its `bin`; what a version manager keeps for one version has none.
+    const isWhole = basename(real) === 'bin' && above.split(sep).length > 3 && above !== home && dirname(above) !== home;
+    return [isWhole ? above : real];
   });
   return [...new Set(folders)];
+}
+
+/** What bubblewrap of this machine can do. */
+export interface SandboxMeans {
+  readonly namespaces: readonly string[];
+  /** From 0.7 on it bounds what lies in memory. */
+  readonly hasSizes: boolean;
 }
 
 /** Of the kinds of namespaces that there can be, the first that works here: containers and some systems forbid some of them. */
@@ -102,18 +111,18 @@ const NAMESPACES: readonly (readonly string[])[] = [
   ['--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try', '--new-session'],
 ];
 
-let found: Promise<readonly string[] | undefined> | undefined;
+let found: Promise<SandboxMeans | undefined> | undefined;
 
-/** The namespaces that a sandbox has here; undefined: none can be made. Found out once. */
-export function findSandbox(): Promise<readonly string[] | undefined> {
+/** By which a sandbox is made here; undefined: none can be. Found out once. */
+export function findSandbox(): Promise<SandboxMeans | undefined> {
   return (found ??= firstThatWorks());
 }
 
-async function firstThatWorks(): Promise<readonly string[] | undefined> {
+async function firstThatWorks(): Promise<SandboxMeans | undefined> {
   if (process.platform !== 'linux') return undefined;
-  for (const namespaces of NAMESPACES) {
-    const words = sandboxWords({ workspace: '/tmp', env: {}, files: [] }, namespaces);
-    if (await works([...words, 'true'])) return namespaces;
+  for (const means of [true, false].flatMap((hasSizes) => NAMESPACES.map((namespaces) => ({ namespaces, hasSizes })))) {
+    const words = sandboxWords({ workspace: '/tmp', env: {}, files: [] }, means);
+    if (await works([...words, 'true'])) return means;
   }
   return undefined;
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { childProgram } from '../../../platform/processes.js';
 import type { CommandLimits, CommandReport, CommandRequest } from './command-supervisor.js';
 import { openEgress, type EgressRules } from './egress.js';
-import { findSandbox, sandboxWords, SYSTEM_ENVIRONMENT, works, type SandboxNeeds } from './sandbox.js';
+import { findSandbox, sandboxWords, SYSTEM_ENVIRONMENT, works, type SandboxMeans, type SandboxNeeds } from './sandbox.js';
 
 export interface Supervised extends Omit<CommandRequest, 'mark' | 'limits'> {
   readonly limits?: Partial<CommandLimits>;
@@ -45,10 +45,10 @@ export function createSupervisor(wrappers?: Wrappers): Supervisor {
       const ours = [process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])];
       signal.throwIfAborted();
       if (sandbox === undefined) return runSupervisor([...limits, ...namespace, ...ours], request, signal);
-      const namespaces = await requireNamespaces();
+      const means = await requireSandbox();
       const out = sandbox.egress && (await openEgress(sandbox.egress));
       try {
-        const words = sandboxWords({ ...sandbox, env: request.env, files: [...files, ...(out ? [out.folder] : [])] }, namespaces);
+        const words = sandboxWords({ ...sandbox, env: request.env, files: [...files, ...(out ? [out.folder] : [])] }, means);
         return await runSupervisor([...limits, ...words, ...ours], { ...request, ...(out && { proxy: out.socket }) }, signal);
       } finally {
         await out?.close();
@@ -65,10 +65,10 @@ export function createSupervisor(wrappers?: Wrappers): Supervisor {
 }
 
 /** Never without one in its place: what is to run in a sandbox runs in none but that. */
-async function requireNamespaces(): Promise<readonly string[]> {
-  const namespaces = await findSandbox();
-  if (namespaces === undefined) throw new Error('no sandbox can be made here (bubblewrap)');
-  return namespaces;
+async function requireSandbox(): Promise<SandboxMeans> {
+  const means = await findSandbox();
+  if (means === undefined) throw new Error('no sandbox can be made here (bubblewrap)');
+  return means;
 }
 
 /** Another command of the same mark, which does nothing: what carries the mark ends with it. */
