@@ -11,7 +11,6 @@ import { Code, gatherWords, parsedJson, prettyJson } from '../../ui/code.js';
 import { Link } from '../../ui/parts.js';
 import { plainText, dollars, duration } from '../../ui/words.js';
 import { useAnswer } from '../../ui/hooks.js';
-import { SubAgent, followedSubAgent } from './sub-agent.js';
 
 const STATES: Readonly<Record<CallPart['state'], readonly [IconName, string]>> = {
   waiting: ['wait', 'waits for a person'],
@@ -46,8 +45,7 @@ export function CallCard({ call, turn, opened, isBranch = false }: CallCardProps
     call.attempts > 1 ? `${call.attempts} attempts` : undefined,
     call.ms === undefined ? undefined : duration(call.ms),
   ];
-  const child = isBranch ? undefined : followedSubAgent(opened.id, turn, call);
-  const card = (
+  return (
     <details class={`call is-${state}`} open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>
         <Icon name={icon} size={15} class={state === 'running' ? 'spin' : ''} />
@@ -68,14 +66,6 @@ export function CallCard({ call, turn, opened, isBranch = false }: CallCardProps
         </div>
       )}
     </details>
-  );
-  return child === undefined ? (
-    card
-  ) : (
-    <>
-      {card}
-      <SubAgent id={child} />
-    </>
   );
 }
 

@@ -1,10 +1,9 @@
-/** What a sub-agent says and does while its delegator waits for it; afterwards its result says it. */
+/** What sub-agents say and do while a turn waits for them; afterwards their results say it. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { openConversation } from '../../conversation/open.js';
-import type { Turn } from '../../conversation/turns.js';
-import type { CallPart, TurnPart } from '../../../../src/records/turn-view.js';
+import { openConversation, type Opened } from '../../conversation/open.js';
+import type { TurnPart } from '../../../../src/records/turn-view.js';
 import { gatherWords, parsedJson } from '../../ui/code.js';
 import { Markdown } from '../../ui/markdown.js';
 import { Link } from '../../ui/parts.js';
@@ -16,17 +15,18 @@ const ASK_AGAIN_MS = 1_000;
 /** Of all that it did: what it does now. */
 const SHOWN = 4;
 
-/** The conversation of the sub-agent that a call has begun, where it is one that is followed. */
-export function followedSubAgent(of: string, turn: Turn, call: CallPart): string | undefined {
-  const running = turn.parts.filter(
-    (part): part is CallPart => part.kind === 'call' && part.name === 'delegate' && part.state === 'running',
+export function SubAgents({ opened }: { readonly opened: Opened }): JSX.Element {
+  const { subAgents = [] } = opened.about.value?.status ?? {};
+  return (
+    <>
+      {subAgents.slice(0, MOST).map(({ conversation }) => (
+        <SubAgent key={conversation} id={conversation} />
+      ))}
+    </>
   );
-  if (!turn.isRunning || !running.slice(0, MOST).includes(call)) return undefined;
-  // Its id ends with the turn and the number of the call.
-  return `${of}:${turn.id}:${call.callId.replace(/^.*\/c/, '')}`;
 }
 
-export function SubAgent({ id }: { readonly id: string }): JSX.Element | null {
+function SubAgent({ id }: { readonly id: string }): JSX.Element | null {
   const tries = useSignal(0);
   const opened = useMemo(() => openConversation(id), [id, tries.value]);
   useEffect(() => () => opened.close(), [opened]);
@@ -37,7 +37,7 @@ export function SubAgent({ id }: { readonly id: string }): JSX.Element | null {
     const timer = setTimeout(() => (tries.value += 1), ASK_AGAIN_MS);
     return () => clearTimeout(timer);
   }, [state, opened]);
-  const parts = opened.turns.value.at(-1)?.parts ?? [];
+  const parts = opened.running.value?.parts ?? [];
   if (parts.length === 0) return null;
   return (
     <section class="sub-agent" aria-label="What the sub-agent does">

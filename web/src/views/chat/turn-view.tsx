@@ -11,6 +11,7 @@ import { Icon } from '../../ui/icon.js';
 import { Markdown } from '../../ui/markdown.js';
 import { plainLines, plainText, count, dollars, describeError, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
+import { SubAgents } from './sub-agent.js';
 
 interface TurnViewProps {
   readonly turn: Turn;
@@ -61,6 +62,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
         {turn.parts.map((part) => (
           <PartView key={part.kind === 'call' ? part.callId : part.id} part={part} turn={turn} opened={opened} isBranch={isBranch} />
         ))}
+        {turn.isRunning && <SubAgents opened={opened} />}
         <State turn={turn} opened={opened} />
         {problem.value !== '' && (
           <p class="note bad" role="alert">
