@@ -498,7 +498,7 @@ pageTest('the fleet: filters in the address, failures with what to do, workers, 
   const shown = (): Promise<(string | null)[]> =>
     ordered.page.locator('.row-link').evaluateAll((all) => all.map((one) => new URL(String(one.href)).searchParams.get('chat')));
   await waitFor(shown, (all) => all.join() === [second, first].join());
-  await ordered.page.getByLabel('Order').selectOption('Last active first');
+  await ordered.page.getByLabel('Order').selectOption('Last active');
   await waitFor(shown, (all) => all.join() === [first, second].join());
   const failures = await opened('?fleet&part=failures');
   await failures.page.getByText(/no_such_tool/).waitFor();

@@ -110,8 +110,8 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
           value={isByActivity ? 'activity' : ''}
           onChange={(event) => keep({ by: event.currentTarget.value || undefined })}
         >
-          <option value="">Latest begun first</option>
-          <option value="activity">Last active first</option>
+          <option value="">Newest</option>
+          <option value="activity">Last active</option>
         </select>
         {hasTenant && (
           <input
