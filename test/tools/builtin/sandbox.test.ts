@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRunCommand } from '../../../src/tools/builtin/command/run-command.js';
 import { findSandbox } from '../../../src/tools/builtin/command/sandbox.js';
+import { approvalFor } from '../../../src/tools/approval-rules.js';
 import type { ToolContext } from '../../../src/tools/tool.js';
 
 interface Escape {
@@ -140,6 +141,23 @@ describe('never a silent none', () => {
   test('whose agent names none is not asked more than its rules ask', async () => {
     expect(await examine({ sandbox: 'none' })).not.toHaveProperty('asks');
     expect(await run('echo ran', { sandbox: 'none' })).toContain('ran');
+  });
+
+  test('where none can be made, a tenant is refused, and a person told why they are asked', async () => {
+    const without = createRunCommand({ means: () => Promise.resolve(undefined) });
+    const call = { command: 'echo', args: ['ran'] };
+    const context = (more: Partial<ToolContext>) =>
+      ({ workspace, signal: new AbortController().signal, sandbox: 'bwrap', ...more }) as ToolContext;
+    expect(await without.examine?.(call, context({}))).toMatchObject({
+      asks: { why: expect.stringContaining('without a sandbox') as string },
+    });
+    expect(await without.run(call, context({}))).toMatchObject({ ok: true });
+    const refused = expect.stringContaining('run_command did not run') as string;
+    expect(await without.examine?.(call, context({ tenant: 'acme' }))).toMatchObject({ refused });
+    expect(await without.run(call, context({ tenant: 'acme' }))).toMatchObject({ ok: false, error: refused });
+    const approvals = [{ tool: 'run_command', policy: 'allow' as const }];
+    const examined = await without.examine?.(call, context({ tenant: 'acme' }));
+    expect(approvalFor(approvals, without, call, 'default', examined)).toMatchObject({ policy: 'deny', why: refused });
   });
 
   inSandbox('where one can be made, neither is', async () => {

@@ -21,6 +21,8 @@ export interface CommandSettings {
   /** `host:port` that commands may reach although it is not public, where their agent names it. */
   readonly allow?: readonly string[];
   readonly supervisor?: Supervisor;
+  /** For tests; by default what the machine can do. */
+  readonly means?: typeof findSandbox;
   readonly limits?: Supervised['limits'];
 }
 
@@ -44,6 +46,7 @@ export function createRunCommand({
   protectedPlaces = [],
   hiddenPlaces = [],
   allow = [],
+  means = findSandbox,
   supervisor = createSupervisor(),
   limits,
 }: CommandSettings = {}): Tool {
@@ -63,14 +66,14 @@ export function createRunCommand({
     policy: { repeatable: false, timeoutMs: MAX_MS + END_MS, approval: 'ask' },
     async examine({ cwd }, { workspace, ...around }) {
       const { real } = await examinePath(workspace, cwd, (place) => place.resolve(cwd));
-      return { ...(real?.['path'] !== undefined && { real: { cwd: real['path'] } }), ...(await whyUnsafe(around)) };
+      return { ...(real?.['path'] !== undefined && { real: { cwd: real['path'] } }), ...(await whyUnsafe(around, means)) };
     },
     async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal, ...around }) {
-      const { refused } = await whyUnsafe(around);
+      const { refused } = await whyUnsafe(around, means);
       if (refused !== undefined) return { ok: false, error: refused };
       const { commandHosts: hosts = [] } = around;
       const { root, folder } = await resolveFolder(workspace, cwd);
-      const isIn = around.sandbox === 'bwrap' && (await findSandbox()) !== undefined;
+      const isIn = around.sandbox === 'bwrap' && (await means()) !== undefined;
       const outcome = await inTurn(() => {
         signal.throwIfAborted();
         return supervisor(
@@ -129,13 +132,13 @@ export const runCommand = createRunCommand();
  * @rule command/no-silent-none: Without a sandbox no command of a tenant runs, and a person is told why it waits for them, unless the
  *   agent's file names `none`. (test: test/tools/builtin/sandbox.test.ts)
  */
-async function whyUnsafe({
-  sandbox = 'none',
-  tenant,
-}: Pick<ToolContext, 'sandbox' | 'tenant'>): Promise<Pick<Examined, 'asks' | 'refused'>> {
+async function whyUnsafe(
+  { sandbox = 'none', tenant }: Pick<ToolContext, 'sandbox' | 'tenant'>,
+  means: typeof findSandbox,
+): Promise<Pick<Examined, 'asks' | 'refused'>> {
   if (sandbox === 'none')
     return tenant === undefined ? {} : { refused: `run_command did not run: ${OF_TENANTS}, and its agent has "sandbox": "none".` };
-  if ((await findSandbox()) !== undefined) return {};
+  if ((await means()) !== undefined) return {};
   const missing =
     process.platform === 'linux' ? 'bubblewrap is not installed, or may make no namespaces here' : `${process.platform} has none`;
   if (tenant !== undefined) return { refused: `run_command did not run: ${OF_TENANTS}, and there is none on this worker: ${missing}.` };
