@@ -48,6 +48,7 @@ export function lasting(screen: string): string {
     .replace(/(✔ Memory +files in ).*?,/g, '$1…,')
     .replace(/(✔ Temporal ).*/g, '$1…')
     .replace(/(✔ Worker +started in )[\d.]+ s/g, '$1…')
+    .replace(/(✔ Browser +)\S+/g, '$1…')
     .replace(/(conversation) conv-.*/g, '$1 …')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…')
     .replace(/\s+/g, ' ')

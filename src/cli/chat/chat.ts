@@ -33,6 +33,7 @@ export async function chat(
   words: readonly string[],
   options: ChatOptions,
   { surroundings, config: load, output, closed }: CliContext,
+  openPage: (config: Config) => Promise<{ close(): Promise<void> } | undefined>,
 ): Promise<number> {
   const config = load();
   const { input, signals } = surroundings;
@@ -55,6 +56,7 @@ export async function chat(
   );
 
   let services: Services | undefined;
+  let page: Awaited<ReturnType<typeof openPage>>;
   let client: PerduraClient | undefined;
   try {
     const text = options.print === undefined ? undefined : await oneMessage(input, options.print, words);
@@ -66,6 +68,7 @@ export async function chat(
     }
     const { openClient } = await import('../session/connect.js');
     const place = services === undefined ? config : { ...config, taskQueue: services.taskQueue };
+    if (services !== undefined && isTerminal) page = await openPage(place);
     client = await openClient(surroundings, place, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
@@ -88,6 +91,7 @@ export async function chat(
     stopGivingUp();
     const hurry = new AbortController();
     const stopHurrying = onInterrupt(signals, () => hurry.abort());
+    await page?.close();
     await client?.close();
     if (services !== undefined && !leave.signal.aborted) output.note('ending what was started …');
     await services?.stop(hurry.signal);

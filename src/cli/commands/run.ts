@@ -156,24 +156,33 @@ async function startAll({ surroundings, output, closed, globals, config: load }:
 
 /** A page that cannot be served is reported, and the rest runs without it: another folder may have its port. */
 async function openPage(
-  {
-    surroundings,
-    output,
-    globals,
-  }: Pick<CommandFrame, 'surroundings' | 'output'> & { readonly globals: ReturnType<CommandFrame['globals']> },
+  frame: Pick<CommandFrame, 'surroundings' | 'output'> & { readonly globals: ReturnType<CommandFrame['globals']> },
   config: Config,
   port: number,
 ): Promise<Pick<RunningGateway, 'close'> | undefined> {
-  const [{ openClient }, { announceGateway, startGateway }] = await Promise.all([
-    import('../session/connect.js'),
-    import('../gateway/serve.js'),
-  ]);
+  try {
+    const gateway = await servePage(frame, config, port);
+    const { announceGateway } = await import('../gateway/serve.js');
+    await announceGateway(frame, gateway, config);
+    return gateway;
+  } catch (error) {
+    frame.output.problem(`no page: ${errorMessage(error)}`);
+    return undefined;
+  }
+}
+
+async function servePage(
+  { surroundings, output }: Pick<CommandFrame, 'surroundings' | 'output'>,
+  config: Config,
+  port: number,
+): Promise<RunningGateway> {
+  const [{ openClient }, { startGateway }] = await Promise.all([import('../session/connect.js'), import('../gateway/serve.js')]);
   const client = await openClient(surroundings, config, output, { needsWorker: false, serves: true });
   try {
     const temporal = await temporalConnection(config);
     const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port });
-    await announceGateway({ output, surroundings, globals }, gateway, config);
     return {
+      ...gateway,
       async close() {
         await gateway.close();
         await client.close();
@@ -181,7 +190,26 @@ async function openPage(
     };
   } catch (error) {
     await client.close();
-    output.problem(`no page: ${errorMessage(error)}`);
+    throw error;
+  }
+}
+
+/** For a chat that starts its services: in one line, at any port where another folder has the usual one. */
+export async function openPageOfChat(
+  frame: Pick<CommandFrame, 'surroundings' | 'output'>,
+  config: Config,
+): Promise<Pick<RunningGateway, 'close'> | undefined> {
+  try {
+    const gateway = await servePage(frame, config, PORT).catch((error: unknown) => {
+      if (error instanceof CliError && error.exitCode === EXIT.usage) return servePage(frame, config, 0);
+      throw error;
+    });
+    const { createLink } = await import('../gateway/serve.js');
+    const link = gateway.entrance.token && (await createLink(gateway.url, gateway.entrance.browsers).catch(() => undefined));
+    frame.output.report('Browser', link === undefined ? `${gateway.url} is the page` : `${link} is the page; opens once, within a minute`);
+    return gateway;
+  } catch (error) {
+    frame.output.problem(`no page: ${errorMessage(error)}`);
     return undefined;
   }
 }

@@ -68,7 +68,8 @@ export const TALK: readonly CommandRow[] = [
     async run(frame, words: string[], options: ChatOptions, command: Command): Promise<number> {
       if (command.parent !== null) refuseStrayWords(words, options.print !== undefined, command.parent, command);
       const { chat } = await import('../chat/chat.js');
-      return chat(words, options, frame);
+      const { openPageOfChat } = await import('./run.js');
+      return chat(words, options, frame, (config) => openPageOfChat(frame, config));
     },
   },
   {
