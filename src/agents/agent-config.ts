@@ -265,6 +265,8 @@ export function withoutGrants(config: AgentConfig): AgentConfig {
   return {
     ...config,
     approvals: approvals.filter(({ policy }) => policy !== 'allow'),
+    sandbox: 'bwrap',
+    commandHosts: [],
     memory: { ...memory, trustedTools: [], reviewWhenToolsSpoke },
   };
 }

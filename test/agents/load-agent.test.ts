@@ -385,7 +385,13 @@ describe('mcp.json', () => {
   it('grants nothing while its agent.json is refused, and all else in that counts', async () => {
     const allow = { tool: 'run_command', policy: 'allow' };
     const deny = { tool: 'fetch_url', policy: 'deny' };
-    write('ada', { name: 'Ada', approvals: [allow, deny], memory: { trustedTools: ['x'], reviewWhenToolsSpoke: false, keepCount: 3 } });
+    const loose = { sandbox: 'none', commandHosts: ['example.org'] };
+    write('ada', {
+      ...loose,
+      name: 'Ada',
+      approvals: [allow, deny],
+      memory: { trustedTools: ['x'], reviewWhenToolsSpoke: false, keepCount: 3 },
+    });
     let isTrusted = false;
     const load = createAgentLoader(
       agents,
@@ -396,11 +402,14 @@ describe('mcp.json', () => {
     expect((await load('ada')).config).toMatchObject({
       name: 'Ada',
       approvals: [deny],
+      sandbox: 'bwrap',
+      commandHosts: [],
       memory: { trustedTools: [], reviewWhenToolsSpoke: true, keepCount: 3 },
     });
     isTrusted = true;
     expect((await load('ada')).config).toMatchObject({
       approvals: [allow, deny],
+      ...loose,
       memory: { trustedTools: ['x'], reviewWhenToolsSpoke: false },
     });
   });

@@ -48,7 +48,7 @@ export function createAgentTrust({ cwd, env }: Pick<Config, 'cwd' | 'env'>, warn
       const sha256 = createHash('sha256').update(content).digest('hex');
       if ((await waiting([{ name, sha256 }])).length === 0) return true;
       const until = isAgent
-        ? 'its rules that allow, and the tools and words that it believes, do not count until then; all else in it does'
+        ? 'its rules that allow, no sandbox, hosts of commands, and tools that it believes do not count until then; all else in it does'
         : 'the MCP servers that were trusted stay, and no others';
       if (!reported.has(sha256) && reported.size < MAX_REPORTED)
         warn(`${toTerminalLine(name, 200)} has changed and is not trusted: ${until}. Run \`perdura trust\` in ${folder}`);

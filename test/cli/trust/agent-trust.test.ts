@@ -93,6 +93,8 @@ describe('an agent.json', () => {
   test.each([
     ['believes a tool', { memory: { trustedTools: ['fetch_url'] } }],
     ['remembers without review', { memory: { reviewWhenToolsSpoke: false } }],
+    ['runs commands without a sandbox', { sandbox: 'none' }],
+    ['lets commands reach example.org', { commandHosts: ['example.org'] }],
     ['has lost a rule that stood before one that allows', { approvals: [ALLOW] }],
   ])('that %s waits', async (_what, content) => {
     writeFileSync(at(name), config([{ tool: 'run_command', where: { command: 'rm' }, policy: 'deny' }, ALLOW]));

@@ -46,6 +46,17 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
   const selected = more['chunk'];
   const select = (chunk: string | undefined): void => keep({ chunk: chunk === selected ? undefined : chunk, part: undefined });
   const index = value?.index;
+  // What stands above all else comes first: nothing moves afterwards.
+  const isComing = error === undefined && (value === undefined || (about.value === undefined && about.error === undefined));
+  if (isComing && part === 'now') {
+    return (
+      <div class="pane">
+        <div class="view-pad context">
+          <Pending />
+        </div>
+      </div>
+    );
+  }
   return (
     <div class="pane">
       <div class="view-pad context">
@@ -85,7 +96,6 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           shown={part}
           onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
-        {part === 'now' && value === undefined && error === undefined && <Pending />}
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns} why={more['why']} />}
         {part === 'changes' && <Changes of={of} canUndo={index?.canUndo === true} onChanged={again} />}
