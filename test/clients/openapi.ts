@@ -36,7 +36,11 @@ def before_call(context, case, kwargs):
     if "wait" not in case.operation.query:
         return
     wait = str((case.query or {}).get("wait", 60))
-    if wait == "true" or (wait.isdigit() and 0 < int(wait) <= 3600):
+    try:
+        is_long = 0 < float(wait) <= 3600
+    except ValueError:
+        is_long = wait == "true"
+    if is_long:
         case.query = {**(case.query or {}), "wait": "false" if wait == "true" else 0}
 `;
 /** Both send wrong tokens, of which thirty a minute are answered with 401, and all others with 429. */
