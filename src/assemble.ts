@@ -44,8 +44,13 @@ export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' 
 
 export interface Assembled {
   readonly activities: Activities;
+  /** Says which worker runs them: they hear that it ends. */
+  readonly runIn: (worker: RunningWorker) => void;
   close(): Promise<void>;
 }
+
+/** As Temporal's worker has it. */
+type RunningWorker = { readonly getState: () => string };
 
 /** `overrides`: dependencies that this caller has in place of these, or beside them. */
 export function assemble(assembly: Assembly, overrides: Partial<ActivityDependencies> = {}): Assembled {
@@ -60,7 +65,9 @@ export function assemble(assembly: Assembly, overrides: Partial<ActivityDependen
   const signIns = assembly.signIn && createSignIns({ ...assembly.signIn, store: store.signIns });
   const serverTools = createServerTools({ pins: store.pins, variables, secrets, version: packageVersion(), log, whyNotStart, signIns });
   const { recall, embedding } = openRecall({ store, embedder, log, ...(cacheBytes !== undefined && { cacheBytes }) });
+  let worker: RunningWorker | undefined;
   const activities = createActivities({
+    isEnding: () => worker !== undefined && !['INITIALIZED', 'RUNNING'].includes(worker.getState()),
     ...{ store, models, workspace, defaultModel, agents, tools, serverTools, recall, rememberedBy },
     ...(embedding && { embedding }),
     ...(secrets && { secrets }),
@@ -78,6 +85,7 @@ export function assemble(assembly: Assembly, overrides: Partial<ActivityDependen
   });
   return {
     activities,
+    runIn: (running) => void (worker = running),
     async close() {
       await serverTools.close();
       await embedding?.close();

@@ -216,6 +216,7 @@ async function runUntil(
     const worker = await Worker.create(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
     );
+    assembled.runIn(worker);
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);

@@ -66,6 +66,8 @@ export interface ActivityDependencies {
   readonly readPublicId?: (workflowId: string) => Promise<string>;
   /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
   readonly isWaiting?: (conversation: string, callId: string) => Promise<boolean>;
+  /** Whether this worker ends: to an activity that a person has stopped Temporal does not say it. Without it, never. */
+  readonly isEnding?: () => boolean;
   /** Which models cannot answer now, as this worker has seen. Without it each is called every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */

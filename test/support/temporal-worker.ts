@@ -12,7 +12,7 @@ import {
   type InjectedSinks,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
-import type { Activities } from '../../src/activities/index.js';
+import type { Assembled } from '../../src/assemble.js';
 import { withLock } from '../../src/cli/lock.js';
 import type { Replay } from '../../src/client.js';
 import type { Secrets } from '../../src/config/settings.js';
@@ -77,7 +77,7 @@ export async function replay(keys: Secrets | undefined, ...histories: Parameters
 export async function runWorker(
   connection: NativeConnection,
   taskQueue: string,
-  activities: Activities,
+  { activities, runIn }: Pick<Assembled, 'activities' | 'runIn'>,
   { installation, observe, workflows }: Pick<WorldOptions, 'installation' | 'observe' | 'workflows'>,
 ): Promise<() => Promise<void>> {
   const code = { workflowBundle: workflows ?? (await workflowBundle()), dataConverter: converterOf(installation) };
@@ -87,6 +87,7 @@ export async function runWorker(
     conversation: { opened: { fn: () => undefined }, event: { fn: toldOnce(observe) } },
   };
   const worker = await Worker.create({ ...rest, ...code, ...(observe && { sinks }), shutdownGraceTime: '1s' });
+  runIn(worker);
   const running = worker.run();
   return async () => {
     worker.shutdown();

@@ -138,7 +138,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const store = workers++ === 0 ? world : makeStore();
     const connected = memory ? undefined : await (await import('./temporal-worker.js')).connect(address);
     const now = memory?.clock.now;
-    const { activities, close } = assemble(
+    const { activities, runIn, close } = assemble(
       {
         ...{ connection: connected ?? connection, namespace: 'default', taskQueue, store, workspace, extensions: options },
         ...{ agentsDir: join(dir, 'agents'), tools: options.tools ?? builtinTools, embedder: options.embedder, variables: process.env },
@@ -160,7 +160,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       },
     );
     const leave = memory?.serve(activities);
-    const end = connected && (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, activities, options));
+    const end = connected && (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, { activities, runIn }, options));
     return async () => {
       leave?.();
       await end?.();

@@ -183,7 +183,8 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   }
   const running = tool.run(argument, context);
   const answered =
-    (await orUndefinedOnAbort(signal, running)) ?? (isRiding ? undefined : await answerAfterStop(activity, timeout, running));
+    (await orUndefinedOnAbort(signal, running)) ??
+    (isRiding ? undefined : await answerAfterStop(dependencies, { activity, timeout, running }));
   const media = answered ? pickMedia(answered) : {};
   // A picture is no text: secrets in it are not found, and its bytes are not changed.
   const result = secrets.redactIn(answered && withoutMedia(answered));
@@ -211,11 +212,15 @@ const LOOKS_EVERY_MS = 500;
  * A person's stop does not end a tool that hears none: the turn is over by then, and what the tool has done all the same is told later
  * (outbox/late-result-told). Waited for as long as it may run, and as the worker does.
  */
-async function answerAfterStop(activity: Context, timeout: AbortSignal, running: Promise<ToolResult>): Promise<ToolResult | undefined> {
+async function answerAfterStop(
+  { isEnding }: Pick<ConversationDependencies, 'isEnding'>,
+  { activity, timeout, running }: { readonly activity: Context; readonly timeout: AbortSignal; readonly running: Promise<ToolResult> },
+): Promise<ToolResult | undefined> {
   if (timeout.aborted || !wasStopped(activity)) return undefined;
   const over = new AbortController();
-  // Temporal says of an activity that was stopped no more than the latest cause.
-  const look = setInterval(() => wasStopped(activity) || over.abort(), LOOKS_EVERY_MS).unref();
+  const look = setInterval(() => {
+    if (!wasStopped(activity) || isEnding?.() === true) over.abort();
+  }, LOOKS_EVERY_MS).unref();
   try {
     const answered = await orUndefinedOnAbort(AbortSignal.any([timeout, over.signal]), running);
     return answered?.ok === true ? { ...answered, content: `${answered.content}\n${STOPPED}` } : undefined;
