@@ -78,7 +78,7 @@ function wantedSchema(request: ApiRequest): unknown {
   const { format } = asObject(request['output_config']);
   if (format !== undefined) return asObject(format)['schema'];
   const [, json] = (saidIn(request).at(-1) ?? '').split(SCHEMA_MARK);
-  return json === undefined ? undefined : JSON.parse(json.slice(0, -1));
+  return json === undefined ? undefined : readJson(json.slice(0, -1));
 }
 
 /** The first value that fits, of the schemas that the clients here send. */
