@@ -37,7 +37,9 @@ export default function TimelineView({ of }: { readonly of: string }): JSX.Eleme
   return (
     <div class="pane">
       <div class="view-pad timeline">
-        {(list.error !== undefined || (list.value === undefined && wanted === undefined)) && <Pending error={list.error} again={list.again} />}
+        {(list.error !== undefined || (list.value === undefined && wanted === undefined)) && (
+          <Pending error={list.error} again={list.again} />
+        )}
         {list.value !== undefined && turns.length === 0 && (
           <div class="empty">
             <h2>No turn yet</h2>
