@@ -75,6 +75,7 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      'packages/*/dist/',
       'dist.new/',
       'node_modules/',
       'coverage/',
