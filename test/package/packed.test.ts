@@ -5,7 +5,7 @@ import { join, posix, relative, sep } from 'node:path';
 import { ROOT } from '../readme/commands.js';
 import { EXAMPLES, openProject, type Project } from './linked-package.js';
 
-const SHIPPED = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'package.json'];
+const SHIPPED = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'];
 const FOLDERS = ['agents', 'bench', 'bin', 'data', 'dist', 'docs', 'examples', 'templates', 'types', 'workspace'];
 
 let project: Project;
