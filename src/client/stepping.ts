@@ -234,7 +234,7 @@ export interface DispatchOptions {
 }
 
 /** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
-export function createDispatch({ handleOf, askWorker }: Omit<SteppingAccess, 'askQuery' | 'askChange'>): Dispatch {
+export function createDispatch({ handleOf, askWorker }: Pick<SteppingAccess, 'handleOf' | 'askWorker'>): Dispatch {
   return async (id, event, { wait, signal } = {}) => {
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);

@@ -28,7 +28,7 @@ const SETTINGS = [
   ...['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'locale.conf', 'mime.types', 'nsswitch.conf', 'os-release', 'passwd'],
   ...['pki', 'profile', 'protocols', 'services', 'shells', 'ssl/certs', 'ssl/openssl.cnf', 'terminfo', 'timezone'],
 ];
-/** Bytes of what it writes beside its workspace; it lies in memory. */
+/** Bytes that it may write beside its workspace, in memory. */
 const SCRATCH = 256 * 1024 * 1024;
 
 /** What a root user of any user namespace may write, whose owner is root: what the kernel runs, and what it does. */
@@ -99,7 +99,7 @@ function programFolders(path: string, home: string): string[] {
 /** What bubblewrap of this machine can do. */
 export interface SandboxMeans {
   readonly namespaces: readonly string[];
-  /** From 0.7 on it bounds what lies in memory. */
+  /** From 0.7 on it bounds folders in memory. */
   readonly hasSizes: boolean;
 }
 
