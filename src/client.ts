@@ -1,7 +1,8 @@
 /** The one door to conversations: start them, talk to them, watch them, read them. */
-import { Client, type Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { agentsFolder } from './agents/load-agent.js';
 import { openConnection } from './client/temporal/connection.js';
+import { encryptOn, openClient } from './client/temporal/encryption.js';
 import { ClientError } from './client/errors.js';
 import { agentRefusal } from './client/temporal/worker-place.js';
 import type { PerduraClient } from './client/interface.js';
@@ -76,7 +77,7 @@ export function createClientOn(
   return createClientWith({
     ...options,
     ...(embedder && { embedder: async () => embedderOf(config, await embedder()) }),
-    client: new Client({ connection, namespace }),
+    client: openClient({ connection: encryptOn(connection, config.encryptionRoots()), namespace }),
     namespace,
     taskQueue: config.taskQueue,
     // The folder's code may name another place.

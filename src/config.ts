@@ -19,6 +19,7 @@ import {
   type Setting,
   type Settings,
 } from './config/settings.js';
+import { createEncryptionRoots, type EncryptionRoots } from './config/encryption.js';
 import { offeredSettings, readOtelSettings, type OtelSettings } from './config/otel-settings.js';
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
@@ -39,6 +40,8 @@ export type Config = Settings & {
   readonly otel?: OtelSettings;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
+  /** @internal The keys that encrypt what is stored. */
+  readonly encryptionRoots: EncryptionRoots;
   /** @internal The environment that the settings were read from, without `.env`. */
   readonly env: Environment;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -48,8 +51,10 @@ export type Config = Settings & {
 /** Throws `ConfigError`. */
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
   const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
+  const settings = readSettings(all, cwd);
   return Object.freeze({
-    ...readSettings(all, cwd),
+    ...settings,
+    encryptionRoots: createEncryptionRoots(settings, cwd),
     otel: readOtelSettings(all),
     cwd: resolve(cwd),
     env: Object.freeze({ ...env }),

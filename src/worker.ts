@@ -7,7 +7,7 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Activities } from './activities/index.js';
@@ -47,6 +47,7 @@ import {
 } from './telemetry/observability.js';
 import { createCircuitReport, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
+import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
@@ -148,7 +149,7 @@ async function runUntil(
     gauge: eventLoopGauge(),
   });
   const observed = await createObservationFor(config, extensions.observers);
-  const connection = await NativeConnection.connect(connectionOptions);
+  const connection = encryptOn(await NativeConnection.connect(connectionOptions), config.encryptionRoots());
   const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, async (workerData) => {
     const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
     return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
@@ -269,8 +270,9 @@ async function refuseOtherPlaces(
 }
 
 /** @internal What the built-in tools of a worker go by. */
-export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
-  const hiddenPlaces = [memoryDir, join(cwd, '.perdura'), join(cwd, '.env')];
+export function toolSettings({ fetchAllow, memoryDir, cwd, encryption }: Config, agentsDir: string): BuiltinSettings {
+  const keyFile = encryption?.from === 'file' ? [resolve(cwd, encryption.path)] : [];
+  const hiddenPlaces = [memoryDir, join(cwd, '.perdura'), join(cwd, '.env'), ...keyFile];
   return {
     ...{ fetchAllow, hiddenPlaces, commandEnvironment: commandEnvironment(), secrets: secretsOfProcess() },
     protectedPlaces: [agentsDir, ...hiddenPlaces],
@@ -337,10 +339,13 @@ export interface Code extends WorkflowCode {
 /** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
-  { cwd, secrets }: Pick<Config, 'cwd' | 'secrets'>,
+  { cwd, secrets, encryptionRoots }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>,
 ): Promise<Code> {
   const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
-  const dataConverter = secrets === undefined ? plain : { ...plain, payloadCodecs: [createStateCodec(secrets)] };
+  const { payloadCodecs: encryption = [], ...encrypting } = encryptingConverter(encryptionRoots()) ?? {};
+  // Signed first: what is checked is what the workflow made.
+  const payloadCodecs = [...(secrets === undefined ? [] : [createStateCodec(secrets)]), ...encryption];
+  const dataConverter = { ...plain, ...encrypting, ...(payloadCodecs.length > 0 && { payloadCodecs }) };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
   return { workflowBundle: { code }, dataConverter, hash };

@@ -2,10 +2,10 @@
 import {
   type WorkflowExecutionDescription,
   type WorkflowExecutionInfo,
-  Client,
   WorkflowNotFoundError,
   type ConnectionLike,
 } from '@temporalio/client';
+import { openClient } from './temporal/encryption.js';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 
 /** `ended`: by itself, after `close`. */
@@ -158,7 +158,7 @@ function textOrNull(value: unknown): string | null {
 
 /** The id by which its tenant knows a conversation: the memo's, else the workflow's id. `(deleted)` for one that is gone. */
 export function createPublicIdOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return async (workflowId) => {
     try {
       return toDescription(await client.workflow.getHandle(workflowId).describe()).publicId ?? workflowId;
@@ -174,7 +174,7 @@ export const DELETED = '(deleted)';
 
 /** How a workflow stands, for activities that have no conversation to ask. */
 export function createStatusOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return async (workflowId) => {
     try {
       return (await client.workflow.getHandle(workflowId).describe()).status.name;

@@ -1,6 +1,6 @@
 /** Long-term memory of one scope: read from the store, changed by its one writer, the workflow `memory:<scope>`. */
 import { randomUUID } from 'node:crypto';
-import { WithStartWorkflowOperation, Client, WorkflowNotFoundError, type ConnectionLike } from '@temporalio/client';
+import { WithStartWorkflowOperation, type Client, WorkflowNotFoundError, type ConnectionLike } from '@temporalio/client';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/limits.js';
 import {
@@ -19,6 +19,7 @@ import type { Recalled } from '../memory/recall/recalled.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate, consolidateSignal } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
+import { openClient } from './temporal/encryption.js';
 import type { AskQuery, AskWorker } from './temporal/patience.js';
 
 /** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in the conversations. */
@@ -210,7 +211,7 @@ export function createAskMemory({
   namespace,
   taskQueue,
 }: MemoryPlace): (scope: string, request: AskedConsolidation) => Promise<void> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return async (scope, request) => {
     const id = await memoryIdFor(client, scope, taskQueue);
     await client.workflow.signalWithStart(MEMORY_WORKFLOW_TYPE, {

@@ -1,5 +1,6 @@
 /** Deliveries of events to webhooks, as workflows beside their conversation: begun, looked for, and ended with it. */
-import { Client, WorkflowExecutionAlreadyStartedError, type ConnectionLike } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client, type ConnectionLike } from '@temporalio/client';
+import { openClient } from './temporal/encryption.js';
 import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
 import type { Approval } from '../conversation/protocol/human-input.js';
 import { approvalsQuery, WEBHOOK_WORKFLOW_TYPE } from '../workflows/messages.js';
@@ -26,7 +27,7 @@ export async function listDeliveries(client: Client, conversation: string): Prom
 
 /** Begun twice it is one, also when the first has ended. */
 export function createStartDelivery({ connection, namespace, taskQueue }: Place): (delivery: WebhookDelivery) => Promise<void> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return async (delivery) => {
     const { type, conversation } = delivery;
     try {
@@ -49,7 +50,7 @@ export function createIsWaiting({
   connection,
   namespace,
 }: Omit<Place, 'taskQueue'>): (conversation: string, callId: string) => Promise<boolean> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return async (conversation, callId) => {
     const ask = (): Promise<Approval[]> => client.workflow.getHandle(conversation).query(approvalsQuery);
     const waiting = await client.withDeadline(Date.now() + ANSWER_MS, ask);

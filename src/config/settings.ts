@@ -146,6 +146,24 @@ const webhookEvents = z
   .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
   .readonly();
 
+/** Where the keys come from that encrypt what is stored. */
+export type EncryptionSetting =
+  | { readonly from: 'secret' }
+  | { readonly from: 'file'; readonly path: string }
+  | { readonly from: 'command'; readonly words: readonly [string, ...string[]] };
+
+const encryption = z.string().transform((text, context): EncryptionSetting | undefined => {
+  const [, from = '', rest = ''] = /^([a-z]+)(?::\s*(.+))?$/s.exec(text) ?? [];
+  const [program, ...others] = rest.split(/\s+/);
+  if (from === 'off' && rest === '') return undefined;
+  if (from === 'secret' && rest === '') return { from };
+  if (from === 'file' && rest !== '') return { from, path: rest };
+  if (from === 'command' && program) return { from, words: [program, ...others] };
+  const message = 'off, secret (the keys come from PERDURA_SECRET), file:PATH or command:PROGRAM ARGUMENT … (each a key a line)';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
 /** The ten that most people set; docs and `doctor` show them first. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
 const COMMON = [
   {
@@ -372,6 +390,13 @@ const OTHERS = [
     meaning:
       'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, workers do not sign the state of conversations, and people cannot sign in at MCP servers',
     secret: true,
+  },
+  {
+    name: 'PERDURA_ENCRYPTION',
+    key: 'encryption',
+    schema: encryption.optional(),
+    meaning:
+      'encrypts what is stored, in Temporal and in the store, by keys from `secret`, `file:PATH` or `command:PROGRAM …`: the same for all workers, gateways and commands (docs/how-to/encrypt.md); plain without it',
   },
   {
     name: 'PERDURA_TRUST',

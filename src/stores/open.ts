@@ -1,6 +1,7 @@
 /** Which store the settings select: Redis where REDIS_URL is set, files otherwise; never one for the other. */
 import { createFileStore } from './file/index.js';
 import type * as redis from './redis/index.js';
+import { createAtRest, deriveAtRestKeys, type AtRest } from '../platform/at-rest.js';
 import type { ConversationKey, Store } from './store.js';
 import type { Entry } from '../records/message.js';
 
@@ -8,6 +9,8 @@ export interface StoreSettings {
   readonly redisUrl?: string;
   /** Absolute. */
   readonly memoryDir: string;
+  /** Keys that encrypt what it keeps, the newest first; none: nothing is encrypted. */
+  readonly encryptionRoots?: () => readonly Uint8Array[];
 }
 
 export interface OpenOptions {
@@ -17,9 +20,16 @@ export interface OpenOptions {
   readonly log?: (line: string) => void;
 }
 
-export function openStore({ redisUrl, memoryDir }: StoreSettings, { traceLines, log }: OpenOptions = {}): Store {
-  if (redisUrl === undefined) return createFileStore({ dir: memoryDir, traceLines });
+export function openStore(settings: StoreSettings, { traceLines, log }: OpenOptions = {}): Store {
+  const { redisUrl, memoryDir } = settings;
+  const atRest = atRestOf(settings);
+  if (redisUrl === undefined) return createFileStore({ dir: memoryDir, traceLines, atRest });
   // A tenth of the start of a command that keeps files.
   const { createRedisStore } = require('./redis/index.js') as typeof redis;
-  return createRedisStore({ url: redisUrl, log });
+  return createRedisStore({ url: redisUrl, log, atRest });
+}
+
+/** How what it keeps is encrypted. Throws `ConfigError`. */
+export function atRestOf({ encryptionRoots }: Pick<StoreSettings, 'encryptionRoots'>): AtRest {
+  return createAtRest(deriveAtRestKeys(encryptionRoots?.() ?? [], 'store'));
 }

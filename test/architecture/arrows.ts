@@ -36,6 +36,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   // Starts Perdura's programs that run apart; under test they are transpiled.
   { place: 'platform/seal.ts', may: [], packages: ['node:crypto'] },
+  { place: 'platform/at-rest.ts', may: [], packages: ['node:crypto', 'node:timers/promises'] },
   { place: 'platform/processes.ts', may: ['platform/'], packages: ['node:fs', 'node:worker_threads', '@swc/core'] },
   {
     // Schemas of others: read and rewritten anywhere, compiled only in a thread.
@@ -47,7 +48,10 @@ export const ARROWS: readonly Row[] = [
   // Small words for thrown values and JSON, which the sandbox takes too.
   ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
   { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },
-  { place: 'config/', may: ['records/', 'platform/errors.ts', 'platform/known-secrets.ts'] },
+  {
+    place: 'config/',
+    may: ['records/', 'platform/errors.ts', 'platform/known-secrets.ts', 'platform/seal.ts', 'platform/at-rest.ts'],
+  },
   { place: 'config.ts', may: ['config/', 'platform/', 'records/file-type.ts'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.
@@ -199,7 +203,7 @@ export const ARROWS: readonly Row[] = [
     may: [
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
       ...['activities/', 'heal/', 'extensions/state-codec.ts', ...EXTENSIONS],
-      ...['client/temporal/connection.ts', 'client/temporal/worker-place.ts'],
+      ...['client/temporal/connection.ts', 'client/temporal/encryption.ts', 'client/temporal/worker-place.ts'],
     ],
   },
   {

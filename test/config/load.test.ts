@@ -30,6 +30,8 @@ afterEach(() => {
 test('without any setting everything has its default', () => {
   expect(loadConfig({}, cwd)).toEqual({
     env: {},
+    encryption: undefined,
+    encryptionRoots: expect.any(Function) as unknown,
     redisUrl: undefined,
     defaultExecutionMode: 'auto',
     anthropicApiKey: undefined,

@@ -255,6 +255,17 @@ const TABLE: Readonly<Record<string, Row>> = {
       write: 'a secret of at least 32 characters',
     },
   },
+  PERDURA_ENCRYPTION: {
+    key: 'encryption',
+    good: [
+      ['off', undefined],
+      ['secret', { from: 'secret' }],
+      ['file:/run/keys', { from: 'file', path: '/run/keys' }],
+      ['command: ./keys.sh --all now', { from: 'command', words: ['./keys.sh', '--all', 'now'] }],
+    ],
+    bad: ['on', 'secret:x', 'file:', 'command:', 'off:1', '/run/keys'],
+    write: 'off, secret (the keys come from PERDURA_SECRET), file:PATH',
+  },
 };
 
 const ofKeys = SETTINGS.filter(({ key }) => key !== undefined);

@@ -38,6 +38,10 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly impatient?: boolean;
   /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
   readonly ledger?: boolean;
+  /** Files beside `agents`, where processes begin. */
+  readonly root?: Readonly<Record<string, string>>;
+  /** Further settings of workers, gateways and the client. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface GatewayProcess {
@@ -120,6 +124,8 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(dir, 'workspace', name), text);
 
+  for (const [name, text] of Object.entries(options.root ?? {})) await writeFile(join(dir, name), text);
+
   const api = await startMessagesApi(options);
   ends.push(() => api.close());
 
@@ -158,6 +164,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     PERDURA_TASK_QUEUE: taskQueue,
     PERDURA_LOG_LEVEL: 'warn',
     LEDGER: ledgerFile,
+    ...options.env,
   });
 
   // Until the next worker has started, however busy the machine is: there is none, and that is what these tests are about.

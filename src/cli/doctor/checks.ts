@@ -20,6 +20,7 @@ import { PROVIDERS, splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
 import { findTokenizer } from '../../models/token-counter.js';
+import { atRestKeyId, type AtRest } from '../../platform/at-rest.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import {
   installCommand,
@@ -31,6 +32,7 @@ import {
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
+import { atRestOf } from '../../stores/open.js';
 import { findUnreadable } from '../../stores/file/documents.js';
 import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { findSandbox } from '../../tools/builtin/command/sandbox.js';
@@ -224,16 +226,21 @@ export async function checkDotEnv(cwd: string): Promise<Finding[]> {
 }
 
 /** The store that the settings ask for. */
-export async function checkStore({ redisUrl, memoryDir }: Config): Promise<Finding[]> {
-  if (redisUrl !== undefined) return checkRedis(redisUrl);
-  return [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR'), ...(await checkMemory(memoryDir))];
+export async function checkStore(config: Config): Promise<Finding[]> {
+  const { redisUrl, memoryDir } = config;
+  const encryption = checkEncryption(config);
+  if (redisUrl !== undefined) return [...(await checkRedis(redisUrl)), ...encryption];
+  // Without its keys nothing can be read.
+  const isReadable = encryption.every(({ health }) => health === 'ok');
+  const memory = isReadable ? await checkMemory(memoryDir, atRestOf(config)) : [];
+  return [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR'), ...encryption, ...memory];
 }
 
 const MAX_NAMED = 10;
 
 /** A turn that cannot read the memory of its scope is not answered until a person has seen to the file. */
-async function checkMemory(memoryDir: string): Promise<Finding[]> {
-  const unreadable = await findUnreadable(memoryDir).catch(() => []);
+async function checkMemory(memoryDir: string, atRest: AtRest): Promise<Finding[]> {
+  const unreadable = await findUnreadable(memoryDir, atRest).catch(() => []);
   const named = unreadable.slice(0, MAX_NAMED).map((message) => {
     const [found = message, ...mend] = message.split('; ');
     return broken('Memory', found, mend.join('; ') || 'correct that file, or move it away');
@@ -242,6 +249,19 @@ async function checkMemory(memoryDir: string): Promise<Finding[]> {
   return more === 0
     ? named
     : [...named, broken('Memory', `${more} more files of it cannot be read`, 'mend the ones above, then look again')];
+}
+
+/** Which keys there are, by name; nothing where nothing is encrypted. */
+function checkEncryption(config: Config): Finding[] {
+  if (config.encryption === undefined) return [];
+  const { from } = config.encryption;
+  try {
+    const [newest = '', ...older] = config.encryptionRoots().map(atRestKeyId);
+    const others = older.length === 0 ? '' : `; ${older.join(', ')} decrypt what is older (perdura admin rekey)`;
+    return [ok('Encryption', `on, by key ${newest} (${from})${others}`)];
+  } catch (error) {
+    return [broken('Encryption', errorMessage(error), 'correct PERDURA_ENCRYPTION: without its keys nothing that is encrypted can be read')];
+  }
 }
 
 async function checkRedis(url: string): Promise<Finding[]> {

@@ -1,9 +1,10 @@
 /** The Temporal server that the settings name: reached, known, prepared, quick. */
 import { randomUUID } from 'node:crypto';
-import { Client, type Connection } from '@temporalio/client';
+import type { Connection, Client } from '@temporalio/client';
 import { temporalConnection, type Config, webhookEndpoints, type WebhookEndpoint } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import { statusQuery, WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE } from '../../workflows/messages.js';
+import { encryptOn, openClient } from '../../client/temporal/encryption.js';
 import { missingAttributes } from '../../client/temporal/connection.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { broken, ok, warning, type Finding } from './checks.js';
@@ -28,6 +29,7 @@ export async function checkServer(config: Config, { measures = true }: { readonl
     ];
   }
   const { namespace } = temporal;
+  encryptOn(connection, config.encryptionRoots());
   try {
     return [
       await tried('Temporal', () => checkVersion(connection, temporal.connectionOptions.address)),
@@ -35,7 +37,7 @@ export async function checkServer(config: Config, { measures = true }: { readonl
       await tried('Search', () => checkAttributes(connection, namespace)),
       ...(measures ? [await tried('Speed', async () => speedFinding(await measureHops(connection, namespace)))] : []),
       ...(await checkWorker(connection, namespace, config.taskQueue)),
-      ...(await triedAll('Webhooks', () => checkWebhooks(new Client({ connection, namespace }), config, Date.now()))),
+      ...(await triedAll('Webhooks', () => checkWebhooks(openClient({ connection, namespace }), config, Date.now()))),
     ];
   } finally {
     await connection.close();
@@ -55,7 +57,7 @@ type ConversationStatus = { readonly id: string; readonly status: Pick<Status, '
 
 /** Of the newest that run. The store of the workers may be another's disk, so only they know that it fails. */
 async function readStatuses(connection: Connection, namespace: string, taskQueue: string): Promise<ConversationStatus[]> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
   const ids: string[] = [];
   for await (const { workflowId } of client.workflow.list({ query, pageSize: MAX_ASKED })) {

@@ -52,7 +52,7 @@ interface ReplayedRuns {
   readonly problems: readonly string[];
 }
 
-export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'secrets'>): Promise<ReplayedRuns> {
+export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<ReplayedRuns> {
   const { histories, complete } = await client.runs(id);
   const { runs, problems } = await createReplay(config)(id, histories);
   return { runs: runs.filter((run) => run !== undefined), complete, problems };
@@ -62,7 +62,7 @@ export async function replayedRuns(client: PerduraClient, id: string, config: Pi
 const REST_MS = 30_000;
 
 /** By the folder's code, as its worker runs it. Loads the SDK's core when it is called: commands that replay nothing pay nothing. */
-function createReplay(config: Pick<Config, 'cwd' | 'secrets'>, restMs = 0): Replay {
+function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>, restMs = 0): Replay {
   let opened: Promise<Replay> | undefined;
   const open = async (): Promise<Replay> => {
     const [{ createReplays }, { installTelemetry }] = await Promise.all([
@@ -76,7 +76,7 @@ function createReplay(config: Pick<Config, 'cwd' | 'secrets'>, restMs = 0): Repl
   return async (...history) => (await (opened ??= open()))(...history);
 }
 
-async function folderCode(config: Pick<Config, 'cwd' | 'secrets'>): Promise<WorkflowCode> {
+async function folderCode(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<WorkflowCode> {
   const [{ loadUserConfig }, { workflowCodeOf }] = await Promise.all([
     import('../../extensions/user-config.js'),
     import('../../worker.js'),

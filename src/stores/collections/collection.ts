@@ -9,6 +9,7 @@
  * - A foreign record is counted, and stays where it is; in Redis until a record of its id is written, a newer one also then.
  */
 import type { z } from 'zod';
+import type { AtRest } from '../../platform/at-rest.js';
 import { decodeJson, decodeRecord, encodeRecord } from '../codecs.js';
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
@@ -30,11 +31,23 @@ export interface RecordCodec<Item> {
   readonly decode: (text: string) => Item | undefined;
   /** Epoch milliseconds: a store may remove a collection when all its records have expired. */
   readonly expiresAt?: (item: Item) => number;
+  /** What is stored as `encode` made it, where that is not what is stored itself. */
+  readonly open?: (stored: string) => string;
 }
 
 /** Records of a schema, as JSON with a version. */
 export function recordCodec<Item extends object>(schema: z.ZodType<Item>, identify: (item: Item) => string): RecordCodec<Item> {
   return { identify, encode: encodeRecord, decode: (text) => decodeRecord(schema, text) };
+}
+
+/** The same records, as they are stored where content is encrypted. */
+export function sealedCodec<Item>(codec: RecordCodec<Item>, { seal, openRecord }: Pick<AtRest, 'seal' | 'openRecord'>): RecordCodec<Item> {
+  return {
+    ...codec,
+    encode: (item) => seal(codec.encode(item)),
+    decode: (stored) => codec.decode(openRecord(stored)),
+    open: openRecord,
+  };
 }
 
 export interface Records<Item> {
@@ -107,14 +120,14 @@ export async function decideTexts<Item, Text extends string | Buffer>(
   const before = (id: string): Text | '' => texts.get(id) ?? '';
   return [
     ...after
-      .filter((item) => !known.has(item) && !isNewer(texts.get(codec.identify(item))))
+      .filter((item) => !known.has(item) && !isNewer(codec, texts.get(codec.identify(item))))
       .map((item) => [codec.identify(item), before(codec.identify(item)), codec.encode(item)] as const),
     ...items.map(codec.identify).flatMap((id) => (stay.has(id) ? [] : [[id, before(id), ''] as const])),
   ];
 }
 
 /** A value that a newer program wrote stays. */
-function isNewer(text: string | Buffer | undefined): boolean {
-  const value = decodeJson(text?.toString());
+function isNewer<Item>({ open = (stored) => stored }: Pick<RecordCodec<Item>, 'open'>, text: string | Buffer | undefined): boolean {
+  const value = text === undefined ? undefined : decodeJson(open(text.toString()));
   return typeof value === 'object' && value !== null && 'v' in value && typeof value.v === 'number' && value.v > 1;
 }

@@ -8,14 +8,16 @@ import { describeErrors, isForeign, unlessAbsent } from './errors.js';
 import { removeFile, replaceFile } from './lines.js';
 import { withLock as withPlainLock, type WithLock } from './lock.js';
 import { conversationDir, scopeDir, toFileName, uploadsDir } from './paths.js';
-import type { Decide, OpenCollection, Place, RecordCodec, Records } from '../collections/collection.js';
+import type { AtRest } from '../../platform/at-rest.js';
+import { sealedCodec, type Decide, type OpenCollection, type Place, type RecordCodec, type Records } from '../collections/collection.js';
 
 interface ListFile<Item> extends RecordCodec<Item> {
   readonly path: string;
 }
 
-export function createFileCollections(dir: string, withLock: WithLock = withPlainLock): OpenCollection {
-  return (place, codec) => {
+export function createFileCollections(dir: string, atRest: AtRest, withLock: WithLock = withPlainLock): OpenCollection {
+  return (place, plain) => {
+    const codec = sealedCodec(plain, atRest);
     const path = toPath(dir, place);
     const file = { path: `${path}.jsonl`, ...codec };
     return {

@@ -13,6 +13,7 @@ import { statSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
@@ -32,16 +33,27 @@ export interface ConversationFiles {
   readonly dir: string;
   readonly handles: FileHandles;
   readonly withLock: WithLock;
+  readonly atRest: AtRest;
   /** Folders whose name in their parent is known to be on the disk. */
   readonly synced: Set<string>;
   readonly traceLines?: (entry: Entry) => readonly string[];
   readonly log?: (line: string) => void;
 }
 
-export function openConversation({ dir, handles, withLock, synced, traceLines, log }: ConversationFiles): OpenConversation {
+export function openConversation({
+  dir,
+  handles,
+  withLock,
+  atRest,
+  synced,
+  traceLines: readable,
+  log,
+}: ConversationFiles): OpenConversation {
   const journal = join(dir, 'journal.jsonl');
   const traces = join(dir, 'raw_traces.jsonl');
   const archive = join(dir, 'raw_traces_archive.jsonl');
+  // For people and grep, who could read nothing of it.
+  const traceLines = atRest.isOn ? undefined : readable;
   let index = emptyIndex();
   let reading = UNREAD;
   let traceBytes = 0;
@@ -79,7 +91,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
     reading = await readNewLines(
       journal,
       reading,
-      (line) => (added += foldOne(line)),
+      (line) => (added += foldOne(atRest.openRecord(line))),
       () => {
         index = emptyIndex();
         traceBytes = 0;
@@ -91,7 +103,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
 
   async function append(line: string): Promise<void> {
     const begins = reading.ino === 0;
-    const appended = await handles.append(journal, `${line}\n`, reading, { sync: true });
+    const appended = await handles.append(journal, `${atRest.seal(line)}\n`, reading, { sync: true });
     const follow = async (): Promise<void> => {
       if (appended.reading === undefined) return followTraces(await fold());
       reading = appended.reading;

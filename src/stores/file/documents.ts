@@ -26,8 +26,11 @@ import {
   seeHand,
   versionPath,
   type FindFolder,
+  type DocumentFile,
   type DocumentFolder,
   readDocument,
+  readStored,
+  toBuffer,
   replaceDocument,
   appendBlock,
   whyUnreadable,
@@ -37,6 +40,7 @@ import {
   type Name,
 } from './memory-text.js';
 import { scopeDir } from './paths.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import type { OpenCollection } from '../collections/collection.js';
 import { createProposals, redactProposals } from '../collections/proposals.js';
 import type { Documents } from '../memory-ports.js';
@@ -60,9 +64,9 @@ import { createTurns, foldLines, namesIn, replaceFile, type FoldedLines } from '
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
 
-export function createFileDocuments(dir: string): Documents {
-  const findFolder = createFolders(dir);
-  const collections = createFileCollections(dir);
+export function createFileDocuments(dir: string, atRest: AtRest): Documents {
+  const findFolder = createFolders(dir, atRest);
+  const collections = createFileCollections(dir, atRest);
   return {
     ...createFileMemoryText(findFolder),
     ...createFileHistory(findFolder),
@@ -78,35 +82,36 @@ export function createFileDocuments(dir: string): Documents {
 const MAX_SCOPES = 1_000;
 
 /** What no turn can read of the memory in words, in whatever scope: the file, why, and what to do. Changes nothing. */
-export async function findUnreadable(dir: string): Promise<readonly string[]> {
+export async function findUnreadable(dir: string, atRest: AtRest): Promise<readonly string[]> {
   const found: string[] = [];
   for (const scope of (await namesIn(join(dir, 'agents'))).slice(0, MAX_SCOPES)) {
     const folder = join(dir, 'agents', scope);
     for (const path of [join(folder, 'MEMORY.md'), ...(await historyFiles(folder).catch(() => []))]) {
-      const message = await whyUnreadable(path, `${basename(path)} of ${scope}`);
+      const message = await whyUnreadable({ path, atRest }, `${basename(path)} of ${scope}`);
       if (message !== undefined) found.push(message);
     }
   }
   return found;
 }
 
-function createFolders(dir: string): FindFolder {
+function createFolders(dir: string, atRest: AtRest): FindFolder {
   const folders = new Map<string, DocumentFolder>();
   return (key) => {
     const path = scopeDir(dir, key);
-    const folder = folders.get(path) ?? openFolder(path);
+    const folder = folders.get(path) ?? openFolder(path, atRest);
     folders.set(path, folder);
     if (folders.size > OPEN_FOLDERS) folders.delete(folders.keys().next().value ?? '');
     return folder;
   };
 }
 
-function openFolder(dir: string): DocumentFolder {
+function openFolder(dir: string, atRest: AtRest): DocumentFolder {
   const inTurn = createTurns();
   return {
     dir,
-    changes: foldChanges(join(dir, 'memory-changes.jsonl')),
-    history: foldHistory(join(dir, 'history.jsonl')),
+    atRest,
+    changes: foldChanges(join(dir, 'memory-changes.jsonl'), atRest),
+    history: foldHistory(join(dir, 'history.jsonl'), atRest),
     seen: undefined,
     locked: (work) => inTurn(() => withLock(join(dir, 'documents.lock'), work)),
   };
@@ -138,7 +143,7 @@ async function redactFiles(folder: DocumentFolder, collections: OpenCollection, 
         line.kind === 'done' ? line : { ...line, entry: { ...line.entry, text: redactText(line.entry.text, redact) } },
       ),
     );
-    for (const path of await historyFiles(folder.dir)) await redactHistory(path, redact);
+    for (const path of await historyFiles(folder.dir)) await redactHistory({ path, atRest: folder.atRest }, redact);
   });
   await redactProposals(collections, key, redact);
 }
@@ -153,28 +158,37 @@ async function redactVersions(folder: DocumentFolder, present: string, redact: R
       await unlink(path);
       continue;
     }
-    const before = await readFile(path, 'utf8');
+    const before = folder.atRest.openLines(await readFile(path)).toString('utf8');
     const after = redactText(before, redact);
-    if (after !== before) await replaceFile(path, after);
+    if (after !== before) await replaceFile(path, toBuffer(folder.atRest.sealLines(after)));
   }
 }
 
 /** By bytes, because a person may have brought some that are no UTF-8. Headers are no one's words. */
-async function redactHistory(path: string, redact: Redact): Promise<void> {
-  const stored = await readDocument(path);
+async function redactHistory({ path, atRest }: DocumentFile, redact: Redact): Promise<void> {
+  const stored = await readStored(path);
   if (stored === undefined) return;
   const form = detectForm(stored);
   const isWide = form.encoding !== 'utf-8';
   const bytes = isWide ? Buffer.from(decodeText(stored)) : stored;
+  const content = mapLines(bytes, (line) => {
+    const text = atRest.openLines(line);
+    if (text === line) return redactLine(line, redact);
+    const after = mapLines(text, (each) => redactLine(each, redact));
+    return after.equals(text) ? line : toBuffer(atRest.sealLines(after));
+  });
+  if (!content.equals(bytes)) await replaceDocument(path, isWide ? Buffer.from(encodeText(content.toString(), form)) : content);
+}
+
+function mapLines(bytes: Buffer, change: (line: Buffer) => Buffer): Buffer {
   const after: Buffer[] = [];
   for (let from = 0; from < bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, from);
     const to = newline < 0 ? bytes.length : newline + 1;
-    after.push(redactLine(bytes.subarray(from, to), redact));
+    after.push(change(bytes.subarray(from, to)));
     from = to;
   }
-  const content = Buffer.concat(after);
-  if (!content.equals(bytes)) await replaceDocument(path, isWide ? Buffer.from(encodeText(content.toString(), form)) : content);
+  return Buffer.concat(after);
 }
 
 function redactLine(bytes: Buffer, redact: Redact): Buffer {
@@ -192,15 +206,16 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
 // - The month's file counts. HISTORY.md adds entries under other times: an older program's, a person's.
 
 const historyLineSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('begun'), entry: entrySchema, sizes: z.tuple([z.number(), z.number()]) }),
+  z.object({ kind: z.literal('begun'), entry: entrySchema, sizes: z.tuple([z.number(), z.number()]), block: z.string().optional() }),
   z.object({ kind: z.literal('done'), of: entrySchema.pick({ id: true, kind: true }) }),
 ]);
 
 const MONTH_FILE = /^HISTORY-(\d{4}-\d{2})\.md$/;
 
-function foldHistory(path: string): FoldedLines<HistoryLog> {
+function foldHistory(path: string, atRest: AtRest): FoldedLines<HistoryLog> {
   return foldLines<HistoryLog>({
     path,
+    atRest,
     empty: () => ({ known: new Map(), begun: new Map() }),
     fold({ known, begun }, text) {
       const line = decodeRecord(historyLineSchema, text);
@@ -228,8 +243,11 @@ function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHisto
           const entry = toKeptEntry(fallback ? supersede(toKeptEntry(given), fallback.ts) : given);
           const [main, month] = historyPaths(folder, entry);
           const sizes: Begun['sizes'] = [await measure(main), await measure(month)];
-          await folder.history.append(encodeRecord({ kind: 'begun', entry, sizes }));
-          await write(folder, { entry, sizes });
+          // Encrypted anew it would be another one, which the files do not have.
+          const block = toBuffer(folder.atRest.sealLines(historyBlock(entry))).toString('utf8');
+          const begun: Begun = { entry, sizes, ...(folder.atRest.isOn && { block }) };
+          await folder.history.append(encodeRecord({ kind: 'begun', ...begun }));
+          await write(folder, begun);
           return 'appended';
         }),
       );
@@ -238,11 +256,11 @@ function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHisto
     async *history(key) {
       const folder = findFolder(key);
       const attempt = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
-      const main = groupBy(await attempt(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => formatMonth(ts));
+      const main = groupBy(await attempt(() => readEntries(folder, 'HISTORY.md')), ({ ts }) => formatMonth(ts));
       const known = groupBy((await attempt(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
       const months = new Set([...main.keys(), ...(await attempt(() => monthsIn(folder.dir)))]);
       for (const month of [...months].sort().reverse()) {
-        const written = await attempt(() => readEntries(join(folder.dir, `HISTORY-${month}.md`)));
+        const written = await attempt(() => readEntries(folder, `HISTORY-${month}.md`));
         yield* named(together(written, main.get(month) ?? []), known);
       }
     },
@@ -256,8 +274,9 @@ async function completeHistory(folder: DocumentFolder): Promise<HistoryLog> {
   return state.begun.size === 0 ? state : (await folder.history.read()).state;
 }
 
-async function write(folder: DocumentFolder, { entry, sizes }: Begun): Promise<void> {
-  for (const [i, path] of historyPaths(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, historyBlock(entry));
+async function write(folder: DocumentFolder, { entry, sizes, block }: Begun): Promise<void> {
+  const text = block ?? toBuffer(folder.atRest.sealLines(historyBlock(entry))).toString('utf8');
+  for (const [i, path] of historyPaths(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, text);
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 
@@ -284,8 +303,8 @@ function named(written: readonly WrittenEntry[], byTime: ReadonlyMap<number, rea
 }
 
 /** Bytes that are no text show as such; the text is read here, never written back. */
-async function readEntries(path: string): Promise<WrittenEntry[]> {
-  const bytes = await readDocument(path);
+async function readEntries({ dir, atRest }: DocumentFolder, name: string): Promise<WrittenEntry[]> {
+  const bytes = await readDocument({ path: join(dir, name), atRest });
   return bytes === undefined ? [] : parseHistory(decodeText(bytes));
 }
 

@@ -5,6 +5,7 @@ import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import type { Spent } from '../../records/spending.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import { hashInRef, toBodyRef, verified } from '../codecs.js';
 import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
 import type { LifeStorage } from '../collections/lives.js';
@@ -26,12 +27,12 @@ const WEIGHED_EVERY = 32;
 
 type Open = (key: ConversationKey) => OpenConversation;
 
-export interface OpenOptions extends Pick<ConversationFiles, 'handles' | 'withLock' | 'log'> {
+export interface OpenOptions extends Pick<ConversationFiles, 'handles' | 'withLock' | 'atRest' | 'log'> {
   /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
   readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
 }
 
-export function createOpenConversations(dir: string, { traceLines, log, handles, withLock }: OpenOptions): Open {
+export function createOpenConversations(dir: string, { traceLines, log, handles, withLock, atRest }: OpenOptions): Open {
   const byDir = new Map<string, OpenConversation>();
   const synced = new Set<string>();
   let opened = 0;
@@ -53,6 +54,7 @@ export function createOpenConversations(dir: string, { traceLines, log, handles,
         dir: path,
         handles,
         withLock,
+        atRest,
         synced,
         log,
         ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }),
@@ -193,7 +195,7 @@ async function describeFailures<T>(dir: string, key: ConversationKey, attempt: s
 }
 
 /** Long texts as files named by their hash: `bodies/<sha256>`, written beside and renamed, so none is ever half there. */
-export function createFileBodies(dir: string): Bodies {
+export function createFileBodies(dir: string, atRest: AtRest): Bodies {
   const bodies: Bodies = {
     async put(key, text) {
       const ref = toBodyRef(text);
@@ -202,9 +204,10 @@ export function createFileBodies(dir: string): Bodies {
       const path = join(folder, ref.sha256);
       try {
         await mkdir(folder, { recursive: true });
-        await writeFileAtomic(path, text);
+        const stored = atRest.seal(text);
+        await writeFileAtomic(path, stored);
         // A write cut short by a full disk is no error to write-file-atomic.
-        if ((await stat(path)).size !== ref.bytes) {
+        if ((await stat(path)).size !== Buffer.byteLength(stored)) {
           await unlink(path);
           throw new Error('it was written in part only, the disk may be full');
         }
@@ -219,7 +222,7 @@ export function createFileBodies(dir: string): Bodies {
       if (sha256 === undefined) return undefined;
       const path = join(conversationDir(dir, key), 'bodies', sha256);
       try {
-        return verified(await readFile(path, 'utf8'), sha256);
+        return verified(atRest.openRecord(await readFile(path, 'utf8')), sha256);
       } catch (error) {
         if (isAbsent(error) || isForeign(error)) return undefined;
         throw toUnavailable(`read body ${ref} of ${key.conversation}`, path, error);
@@ -230,10 +233,10 @@ export function createFileBodies(dir: string): Bodies {
 }
 
 /** The costs of all conversations: from their journals, line by line. */
-export function createFileSpendings(dir: string): Spendings {
+export function createFileSpendings(dir: string, atRest: AtRest): Spendings {
   return {
     async *all() {
-      for (const journal of await journals(dir)) yield* await readSpent(journal);
+      for (const journal of await journals(dir)) yield* await readSpent(journal, atRest);
     },
   };
 }
@@ -252,10 +255,10 @@ async function journals(dir: string): Promise<string[]> {
 }
 
 /** Once per id, as the journal's index has it (file/first-line-wins). */
-async function readSpent(journal: string): Promise<Iterable<Spent>> {
+async function readSpent(journal: string, atRest: AtRest): Promise<Iterable<Spent>> {
   const found = new Map<string, Spent>();
   const take = (line: string): void => {
-    const spent = spentIn(line);
+    const spent = spentIn(atRest.openRecord(line));
     if (spent && !found.has(spent.id)) found.set(spent.id, spent);
   };
   try {

@@ -10,6 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { JsonValue } from '../../records/message.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import { decodeJson } from '../codecs.js';
 import { compareCursors, OLDEST, parseCursor, toCursor } from '../feed-cursor.js';
 import { readFeed, createFeedTail, type FeedEvent, type FeedTail } from '../feed-tail.js';
@@ -42,10 +43,11 @@ export interface FileFeedOptions {
   readonly maxLength: number;
   readonly handles: FileHandles;
   readonly withLock: WithLock;
+  readonly atRest: AtRest;
 }
 
 /** `close` ends all its readers, and waits for the events that are being written. */
-export function createFileFeed(dir: string, { maxLength, handles, withLock }: FileFeedOptions): Feed & { close(): Promise<void> } {
+export function createFileFeed(dir: string, { maxLength, handles, withLock, atRest }: FileFeedOptions): Feed & { close(): Promise<void> } {
   const closing = new AbortController();
   const ends = new Map<string, FeedEnd>();
   const follower = createFileFollower();
@@ -68,12 +70,12 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
       try {
         await end.inTurn(() =>
           withLock(join(folder, 'feed.lock'), async () => {
-            await readEnd(path, end);
-            if (end.last - end.first + 1 >= 2 * maxLength) await cut(path, end, maxLength);
+            await readEnd(path, end, atRest);
+            if (end.last - end.first + 1 >= 2 * maxLength) await cut(path, end, { keep: maxLength, atRest });
             const fresh = withoutKnown(events, end.ids);
             if (fresh.length === 0) return;
             const lines = fresh.map(
-              ({ id, event }, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), id, event })}\n`,
+              ({ id, event }, i) => `${atRest.seal(JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), id, event }))}\n`,
             );
             const { reading: after } = await handles.append(path, lines.join(''), end.reading, { sync: false });
             // Otherwise the next one reads what is there.
@@ -91,7 +93,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
       const path = join(conversationDir(dir, key), 'feed.jsonl');
       const end = findEnd(path);
       try {
-        await end.inTurn(() => readEnd(path, end));
+        await end.inTurn(() => readEnd(path, end, atRest));
       } catch (error) {
         throw toUnavailable(`look for the latest live event of ${key.conversation}`, path, error);
       }
@@ -109,7 +111,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
           newest() {
             const end = findEnd(path);
             return end.inTurn(async () => {
-              await readEnd(path, end);
+              await readEnd(path, end, atRest);
               looked = { reading: end.reading, cursor: end.last === 0 ? undefined : toCursor(end.birth, end.last) };
               return looked.cursor;
             });
@@ -118,7 +120,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
           async page(from) {
             const events: FeedEvent[] = [];
             const take = (line: string): void => {
-              const event = decodeEvent(line);
+              const event = decodeEvent(atRest.openRecord(line));
               if (event !== undefined && (from === OLDEST || compareCursors(event.cursor, from) > 0)) events.push(event);
             };
             const begin = from === OLDEST ? UNREAD : from === looked.cursor ? looked.reading : paged;
@@ -159,7 +161,7 @@ function remember(ids: Set<string>, id: string | undefined): void {
   for (const oldest of ids) if (ids.size > REMEMBERED_EVENT_IDS) ids.delete(oldest);
 }
 
-async function readEnd(path: string, end: FeedEnd): Promise<void> {
+async function readEnd(path: string, end: FeedEnd, atRest: AtRest): Promise<void> {
   const forget = () => {
     end.ids.clear();
     Object.assign(end, { birth: 0, first: 1, last: 0 });
@@ -168,7 +170,7 @@ async function readEnd(path: string, end: FeedEnd): Promise<void> {
     path,
     end.reading,
     (line) => {
-      const event = decodeEvent(line);
+      const event = decodeEvent(atRest.openRecord(line));
       const cursor = parseCursor(event?.cursor ?? '');
       if (cursor === undefined) return;
       remember(end.ids, event?.id);
@@ -181,10 +183,10 @@ async function readEnd(path: string, end: FeedEnd): Promise<void> {
 }
 
 /** The new file takes the old one's place in one step: a reader finds the one or the other. */
-async function cut(path: string, end: FeedEnd, keep: number): Promise<void> {
-  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => decodeEvent(line) !== undefined);
+async function cut(path: string, end: FeedEnd, { keep, atRest }: { readonly keep: number; readonly atRest: AtRest }): Promise<void> {
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => decodeEvent(atRest.openRecord(line)) !== undefined);
   await writeFileAtomic(path, `${lines.slice(-keep).join('\n')}\n`, { fsync: false });
-  await readEnd(path, end);
+  await readEnd(path, end, atRest);
 }
 
 function decodeEvent(line: string): StoredEvent | undefined {

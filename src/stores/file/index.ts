@@ -41,6 +41,7 @@ import { createFileScopes, noteChange } from './scopes.js';
 import { createFileUploadBytes } from './uploads.js';
 import { createFileCalls, createFileHandles } from './handles.js';
 import { createLocks } from './lock.js';
+import { createAtRest, type AtRest } from '../../platform/at-rest.js';
 import { createBudgets } from '../collections/budgets.js';
 import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
@@ -57,15 +58,18 @@ export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'
   readonly dir: string;
   /** Live events that a conversation has, at least. */
   readonly feedMaxLength?: number;
+  /** Default: plain. */
+  readonly atRest?: AtRest;
 }
 
 export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
+  const { atRest = createAtRest() } = options;
   const calls = createFileCalls();
   const handles = createFileHandles(calls);
   const locks = createLocks(dir, calls);
-  const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
-  const collections = withJournalCollections(dir, open, createFileCollections(dir, locks.withLock));
+  const open = createOpenConversations(dir, { ...options, atRest, handles, withLock: locks.withLock });
+  const collections = withJournalCollections(dir, open, createFileCollections(dir, atRest, locks.withLock));
   const storage = createFileLifeStorage(dir, handles);
   const guard = createLifeGuard(createTombstones(collections), {
     async remove(key) {
@@ -73,11 +77,11 @@ export function createFileStore(options: FileStoreOptions): Store {
       noteChange(dir, key);
     },
   });
-  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
+  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, atRest, handles, withLock: locks.withLock });
   // A publish beside a write is not waited for, so it looks itself.
   const beside: Feed = { ...feed, publish: guard.after((key, events) => feed.publish(key, events)) };
   const writes = createWrites(dir, open, beside);
-  const alone = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(collections) };
+  const alone = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir, atRest), items: createItems(collections) };
   const lives = createLives(collections, { ...storage, archiveShared: (key, archived) => alone.entries.archive(key, archived, 0) });
   const ofLives = {
     ...withShared(alone, lives),
@@ -95,13 +99,13 @@ export function createFileStore(options: FileStoreOptions): Store {
     where: dir,
     id: () => storeId(dir),
     ...withLifeWrites(ofLives, { guard, note: (key) => noteChange(dir, key), byItself: false }),
-    spendings: createFileSpendings(dir),
+    spendings: createFileSpendings(dir, atRest),
     facts: createFacts(collections),
-    documents: createFileDocuments(dir),
+    documents: createFileDocuments(dir, atRest),
     pins: createPins(collections),
     signIns: createSignIns(collections),
-    scopes: createFileScopes(dir),
-    uploads: createUploads(collections, createFileUploadBytes(dir)),
+    scopes: createFileScopes(dir, atRest),
+    uploads: createUploads(collections, createFileUploadBytes(dir, atRest)),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

@@ -11,6 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { open, readdir, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { AtRest } from '../../platform/at-rest.js';
 import { isAbsent, isForeign, toUnavailable, unlessAbsent } from './errors.js';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
@@ -83,12 +84,13 @@ export interface FoldedLines<State> {
 
 export interface Folding<State> {
   readonly path: string;
+  readonly atRest: AtRest;
   readonly empty: () => State;
   /** False for a line that it cannot read. */
   readonly fold: (state: State, line: string) => boolean;
 }
 
-export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedLines<State> {
+export function foldLines<State>({ path, atRest, empty, fold }: Folding<State>): FoldedLines<State> {
   const inTurn = createTurns();
   let state = empty();
   let skipped = 0;
@@ -98,8 +100,13 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
     state = empty();
     skipped = 0;
   };
+  const changeStored = (stored: string, change: (line: string) => string): string => {
+    const line = atRest.openRecord(stored);
+    const after = change(line);
+    return after === line ? stored : atRest.seal(after);
+  };
   const take = (line: string): void => {
-    if (!fold(state, line)) skipped += 1;
+    if (!fold(state, atRest.openRecord(line))) skipped += 1;
   };
 
   return {
@@ -121,7 +128,7 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
         const torn = reading.size > reading.end;
         const file = await open(path, 'a');
         try {
-          await file.appendFile((torn ? '\n' : '') + lines.map((line) => `${line}\n`).join(''));
+          await file.appendFile((torn ? '\n' : '') + lines.map((line) => `${atRest.seal(line)}\n`).join(''));
           await file.datasync();
         } finally {
           await file.close();
@@ -133,7 +140,7 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
         const before = (await unlessAbsent(readFile(path, 'utf8'))) ?? '';
         const after = before
           .split('\n')
-          .map((line) => (line === '' ? '' : change(line)))
+          .map((line) => (line === '' ? '' : changeStored(line, change)))
           .join('\n');
         if (after !== before) await replaceFile(path, after);
       }),

@@ -14,6 +14,7 @@ import { basename, join } from 'node:path';
 import { constants } from 'node:fs';
 import { z } from 'zod';
 import { type MemoryChange, type MemoryText, type HistoryEntry, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
+import { SealBroken, type AtRest } from '../../platform/at-rest.js';
 import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toHandChange, toMemoryText } from '../codecs.js';
 import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, replaceFile, type FoldedLines } from './lines.js';
@@ -27,9 +28,10 @@ export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), chan
 /** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
 const FRESH_MS = 2_000;
 
-export function foldChanges(path: string): FoldedLines<Changes> {
+export function foldChanges(path: string, atRest: AtRest): FoldedLines<Changes> {
   return foldLines<Changes>({
     path,
+    atRest,
     empty: () => ({ done: [], versions: new Map(), begun: undefined }),
     fold(changes, text) {
       const line = decodeRecord(changeLineSchema, text);
@@ -87,7 +89,7 @@ export function createFileMemoryText(findFolder: FindFolder): Pick<Documents, 'm
           // An editor takes no lock: what it saved in the meantime must not be lost.
           const now = await readText(folder);
           if (now.version !== write.from) return { status: 'conflict', current: await seeHand(folder) };
-          if (change.version !== write.from) await replaceDocument(memoryPath(folder), inEncoding(now.encoding, text));
+          if (change.version !== write.from) await replaceDocument(memoryPath(folder), toStored(folder, now.encoding, text));
           await folder.changes.append(encodeRecord({ kind: 'done', change }));
           return { status: 'written', version: change.version };
         }),
@@ -135,18 +137,23 @@ export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
 
 async function readText(folder: DocumentFolder): Promise<MemoryText & Pick<TextForm, 'encoding'> & { readonly changedAt: number }> {
   const path = memoryPath(folder);
-  const { text, encoding } = await readMemoryText(path);
+  const { text, encoding } = await readMemoryText({ path, atRest: folder.atRest });
   const changedAt = (await unlessAbsent(lstat(path)))?.mtimeMs ?? Date.now();
   return { text, encoding, version: memoryVersion(text), changedAt };
 }
 
 /** Throws `DocumentRefused` for what a person must see to. Of UTF-8 the mark is a part of the text; UTF-16 always has one. */
-async function readMemoryText(path: string): Promise<{ readonly text: string } & Pick<TextForm, 'encoding'>> {
-  const bytes = await readDocument(path, MAX_MEMORY);
+async function readMemoryText(document: DocumentFile): Promise<{ readonly text: string } & Pick<TextForm, 'encoding'>> {
+  const bytes = await readDocument(document, MAX_MEMORY);
   if (bytes === undefined) return { text: '', encoding: 'utf-8' };
   const { encoding } = detectForm(bytes);
-  const text = (encoding === 'utf-8' ? undefined : decodeExactly(bytes)?.text) ?? toMemoryText(path, bytes);
+  const text = (encoding === 'utf-8' ? undefined : decodeExactly(bytes)?.text) ?? toMemoryText(document.path, bytes);
   return { text, encoding };
+}
+
+/** Encrypted, it is for no editor. */
+function toStored({ atRest }: DocumentFolder, encoding: TextForm['encoding'], text: string): string | Uint8Array {
+  return atRest.isOn ? atRest.sealLines(text) : atRest.sealLines(inEncoding(encoding, text));
 }
 
 /** As the file that is replaced, so that its editor finds it as it left it; one that would be too large so becomes UTF-8. */
@@ -160,11 +167,12 @@ function inEncoding(encoding: TextForm['encoding'], text: string): string | Buff
 async function keepVersion(folder: DocumentFolder, version: string, text: string): Promise<void> {
   if (version === NO_MEMORY_VERSION || (await readVersion(folder, version)) === text) return;
   await mkdir(join(folder.dir, 'memory-versions'), { recursive: true });
-  await replaceFile(versionPath(folder, version), text);
+  await replaceFile(versionPath(folder, version), toBuffer(folder.atRest.sealLines(text)));
 }
 
 async function readVersion(folder: DocumentFolder, version: string): Promise<string | undefined> {
-  return unlessAbsent(readFile(versionPath(folder, version), 'utf8'));
+  const bytes = await unlessAbsent(readFile(versionPath(folder, version)));
+  return bytes && folder.atRest.openLines(bytes).toString('utf8');
 }
 
 function lastVersion({ done }: Changes): string {
@@ -188,13 +196,37 @@ async function readStamp(path: string): Promise<{ readonly stamp: string; readon
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 
-/** Undefined where there is no such file. */
-export async function readDocument(path: string, longest = Infinity): Promise<Buffer | undefined> {
+export interface DocumentFile {
+  readonly path: string;
+  readonly atRest: AtRest;
+}
+
+/** What it says. Undefined where there is no such file. */
+export async function readDocument({ path, atRest }: DocumentFile, longest = Infinity): Promise<Buffer | undefined> {
+  const stored = await readStored(path, atRest.isOn ? 2 * longest : longest);
+  if (stored === undefined) return undefined;
+  try {
+    const bytes = atRest.openLines(stored);
+    if (bytes.length > longest) throw tooLong(path, bytes.length, longest);
+    return bytes;
+  } catch (error) {
+    if (error instanceof SealBroken)
+      throw new DocumentRefused(`cannot read ${path}: ${error.message}; put it back from a copy`, { cause: error });
+    throw error;
+  }
+}
+
+function tooLong(path: string, bytes: number, longest: number): DocumentRefused {
+  return new DocumentRefused(`cannot read ${path}: it has ${bytes} bytes, at most ${longest} are read; shorten it`);
+}
+
+/** Its bytes as they are. Undefined where there is no such file. */
+export async function readStored(path: string, longest = Infinity): Promise<Buffer | undefined> {
   const file = await unlessAbsent(openDocument(path, O_RDONLY));
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();
-    if (size > longest) throw new DocumentRefused(`cannot read ${path}: it has ${size} bytes, at most ${longest} are read; shorten it`);
+    if (size > longest) throw tooLong(path, size, longest);
     return await file.readFile();
   } finally {
     await file.close();
@@ -202,9 +234,9 @@ export async function readDocument(path: string, longest = Infinity): Promise<Bu
 }
 
 /** Why a document cannot be read as turns read it, in words; undefined where it can, or is not there. Records nothing. */
-export async function whyUnreadable(path: string, what: string): Promise<string | undefined> {
+export async function whyUnreadable({ path, atRest }: DocumentFile, what: string): Promise<string | undefined> {
   const look = async (): Promise<void> => {
-    if (basename(path) === MEMORY_FILE) await readMemoryText(path);
+    if (basename(path) === MEMORY_FILE) await readMemoryText({ path, atRest });
     else await unlessAbsent(openDocument(path, O_RDONLY).then((file) => file.close()));
   };
   return describeErrors(path, `read the ${what}`, look).then(
@@ -214,10 +246,10 @@ export async function whyUnreadable(path: string, what: string): Promise<string 
 }
 
 /** All of `content` or what was there before. Permissions stay as they were. */
-export async function replaceDocument(path: string, content: string | Buffer): Promise<void> {
+export async function replaceDocument(path: string, content: string | Uint8Array): Promise<void> {
   const there = await unlessAbsent(lstat(path));
   if (there) refuseReadOnly(path, there.mode);
-  await replaceFile(path, content, there === undefined ? undefined : there.mode & 0o777);
+  await replaceFile(path, toBuffer(content), there === undefined ? undefined : there.mode & 0o777);
 }
 
 /**
@@ -287,9 +319,14 @@ function refuseReadOnly(path: string, mode: number): void {
   throw Object.assign(new Error(`${path} is read-only`), { code: 'EACCES' });
 }
 
+export function toBuffer(content: string | Uint8Array): Buffer {
+  return typeof content === 'string' ? Buffer.from(content) : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+}
+
 /** One scope's documents, as this process knows them. */
 export interface DocumentFolder {
   readonly dir: string;
+  readonly atRest: AtRest;
   readonly changes: FoldedLines<Changes>;
   readonly history: FoldedLines<HistoryLog>;
   /** The MEMORY.md that was read last, and how its file looked to `stat`. */
@@ -320,6 +357,8 @@ export interface Begun {
   readonly entry: HistoryEntry;
   /** Bytes of HISTORY.md and of the month's file. */
   readonly sizes: readonly [number, number];
+  /** What they get, where it is encrypted. */
+  readonly block?: string | undefined;
 }
 
 export interface HistoryLog {

@@ -3,6 +3,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync, unlink
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { SealBroken, type AtRest } from '../../platform/at-rest.js';
 import { describeErrors, isAbsent, isForeign } from './errors.js';
 import { namesIn, replaceFile } from './lines.js';
 import { conversationDir, conversationsDir, fromFileName, scopeDir } from './paths.js';
@@ -19,7 +20,7 @@ const ABSENT = '-';
  */
 const AT_ONCE = 32;
 
-export function createFileScopes(dir: string): Scopes {
+export function createFileScopes(dir: string, atRest: AtRest): Scopes {
   const partPath = (key: ScopeKey, part: string): string => join(scopeDir(dir, key), `search-index.${part}.bin`);
   return {
     list: () =>
@@ -52,16 +53,19 @@ export function createFileScopes(dir: string): Scopes {
 
     readIndex: (key, part) =>
       describeErrors(partPath(key, part), `read the index of ${key.scope}`, () =>
-        readFile(partPath(key, part)).catch((error: unknown) => {
-          if (isAbsent(error) || isForeign(error)) return undefined;
-          throw error;
-        }),
+        readFile(partPath(key, part))
+          .then(atRest.openBytes)
+          .catch((error: unknown) => {
+            // It is made again.
+            if (isAbsent(error) || isForeign(error) || error instanceof SealBroken) return undefined;
+            throw error;
+          }),
       ),
 
     writeIndex: (key, part, bytes) =>
       describeErrors(partPath(key, part), `write the index of ${key.scope}`, async () => {
         await mkdir(scopeDir(dir, key), { recursive: true });
-        await replaceFile(partPath(key, part), Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+        await replaceFile(partPath(key, part), await atRest.sealBytes(bytes));
       }),
 
     removeIndex: (key, parts) =>

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { AtRest } from '../../platform/at-rest.js';
 import type { UploadBytes } from '../collections/uploads.js';
 import type { UploadOwner } from '../store.js';
 import { describeErrors, unlessAbsent } from './errors.js';
@@ -16,7 +17,7 @@ import { toFileName, uploadsDir } from './paths.js';
 
 const DRAFT_LIFE_MS = 60 * 60 * 1000;
 
-export function createFileUploadBytes(dir: string): UploadBytes {
+export function createFileUploadBytes(dir: string, atRest: AtRest): UploadBytes {
   const toPath = (owner: UploadOwner, id: string): string => join(uploadsDir(dir, owner), 'waiting', toFileName(id));
   return {
     async begin(owner) {
@@ -30,8 +31,9 @@ export function createFileUploadBytes(dir: string): UploadBytes {
       return {
         append: (bytes) =>
           describeErrors(folder, 'write an upload', async () => {
-            await file.writeFile(bytes);
-            written += bytes.byteLength;
+            const stored = await atRest.sealBytes(bytes, written > 0);
+            await file.writeFile(stored);
+            written += stored.byteLength;
           }),
 
         async finish({ id }) {
@@ -49,7 +51,8 @@ export function createFileUploadBytes(dir: string): UploadBytes {
       };
     },
 
-    read: (owner, id) => describeErrors(toPath(owner, id), `read the upload ${id}`, () => unlessAbsent(readFile(toPath(owner, id)))),
+    read: (owner, id) =>
+      describeErrors(toPath(owner, id), `read the upload ${id}`, () => unlessAbsent(readFile(toPath(owner, id)).then(atRest.openBytes))),
 
     // A disk that is full says so, to each that writes.
     room: () => Promise.resolve(Infinity),

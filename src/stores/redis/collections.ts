@@ -2,7 +2,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { deletedKey, lifeKey, pinsKey, scopeKey, signInsKey, uploadKey } from './keys.js';
 import type { RedisLink, ScriptedRedis } from './link.js';
-import { decideTexts, parseTexts, type Collection, type OpenCollection, type Place, type RecordCodec } from '../collections/collection.js';
+import {
+  decideTexts,
+  parseTexts,
+  sealedCodec,
+  type Collection,
+  type OpenCollection,
+  type Place,
+  type RecordCodec,
+} from '../collections/collection.js';
 
 /** Each time another writer was quicker. */
 const MAX_ATTEMPTS = 50;
@@ -29,7 +37,8 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
     turn.then(leave, leave);
     return turn;
   };
-  return <Item extends object>(place: Place, codec: RecordCodec<Item>): Collection<Item> => {
+  return <Item extends object>(place: Place, plain: RecordCodec<Item>): Collection<Item> => {
+    const codec = sealedCodec(plain, link.atRest);
     const where = toKey(place);
     const isRemembered = REMEMBERED.includes(place.name);
     const replace = (redis: ScriptedRedis, changes: readonly (string | Buffer)[]): Promise<number> =>

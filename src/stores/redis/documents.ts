@@ -1,5 +1,6 @@
 /** MEMORY.md, HISTORY, their changes and proposals in Redis. Keys: keys.ts. */
 import { z } from 'zod';
+import { isSealed, SealBroken } from '../../platform/at-rest.js';
 import { type HistoryEntry, type MemoryChange, type MemoryText, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
 import {
@@ -61,7 +62,7 @@ function createRedisHistory(link: RedisLink): Pick<Documents, 'appendHistory' | 
         const texts = await link.askUnlessForeign(attempt, (redis) =>
           redis.hmget(scopeKey(key, 'history'), ...numbers.map(([number]) => `entry:${number}`)),
         );
-        yield* (texts ?? []).flatMap((text) => toEntry(text) ?? []);
+        yield* (texts ?? []).flatMap((text) => (text === null ? [] : (toEntry(link.atRest.openRecord(text)) ?? [])));
         const ofLast = numbers.filter(([, time]) => time === last[1]).map(([number]) => number);
         seen = last[1] === from ? [...seen, ...ofLast] : ofLast;
         from = last[1];
@@ -74,7 +75,7 @@ function append(link: RedisLink, key: ScopeKey, entry: HistoryEntry, supersedes:
   return link.ask(`append ${entry.kind} ${entry.id} to the HISTORY of ${key.scope}`, (redis) =>
     redis.perduraAppendHistory(
       ...[scopeKey(key, 'history'), scopeKey(key, 'history-order')],
-      ...[entry.kind, entry.id, String(Math.round(entry.ts * 1000)), encodeRecord(entry), supersedes],
+      ...[entry.kind, entry.id, String(Math.round(entry.ts * 1000)), link.atRest.seal(encodeRecord(entry)), supersedes],
     ),
   );
 }
@@ -132,8 +133,9 @@ async function redactFields(
     const changed: string[] = [];
     for (let i = 0; i < found.length; i += 2) {
       const [field = '', text = ''] = [found[i], found[i + 1]];
-      const after = change(field, text);
-      if (after !== text) changed.push(field, text, after);
+      const before = link.atRest.openRecord(text);
+      const after = change(field, before);
+      if (after !== before) changed.push(field, text, link.atRest.seal(after));
     }
     if (changed.length > 0) others += 1 - (await link.ask(attempt, (redis) => redis.perduraChange(where, '', ...changed)));
     cursor = next;
@@ -148,8 +150,9 @@ async function redactChanges(link: RedisLink, key: ScopeKey, redact: Redact): Pr
   let others = 0;
   for (let from = 0; from < texts.length; from += REDACTED_AT_ONCE) {
     const changed = texts.slice(from, from + REDACTED_AT_ONCE).flatMap((text, i) => {
-      const after = redactRecord(changeSchema, text, redact, (change) => redactChange(change, redact));
-      return after === text ? [] : [String(from + i), text, after];
+      const before = link.atRest.openRecord(text);
+      const after = redactRecord(changeSchema, before, redact, (change) => redactChange(change, redact));
+      return after === before ? [] : [String(from + i), text, link.atRest.seal(after)];
     });
     if (changed.length > 0) others += await link.ask(attempt, (redis) => redis.perduraReplaceItems(where, ...changed));
   }
@@ -166,18 +169,16 @@ function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory' | 'mem
 
     async memoryText(key, version) {
       if (version === NO_MEMORY_VERSION) return '';
-      const text = await link.ask(`read version ${version} of the MEMORY.md of ${key.scope}`, (redis) =>
-        redis.hget(scopeKey(key, 'memory'), `text:${version}`),
-      );
-      return text ?? undefined;
+      const attempt = `read version ${version} of the MEMORY.md of ${key.scope}`;
+      const stored = await link.ask(attempt, (redis) => redis.hget(scopeKey(key, 'memory'), `text:${version}`));
+      return stored === null ? undefined : link.atRest.openRecord(stored);
     },
 
     async changes(key) {
-      const texts = await link.askUnlessForeign(`read the changes of the MEMORY.md of ${key.scope}`, (redis) =>
-        redis.lrange(scopeKey(key, 'changes'), 0, -1),
-      );
+      const attempt = `read the changes of the MEMORY.md of ${key.scope}`;
+      const texts = await link.askUnlessForeign(attempt, (redis) => redis.lrange(scopeKey(key, 'changes'), 0, -1));
       if (texts === undefined) return { changes: [], skipped: 1 };
-      const changes = texts.flatMap((text) => toChange(text) ?? []);
+      const changes = texts.flatMap((text) => toChange(link.atRest.openRecord(text)) ?? []);
       return { changes, skipped: texts.length - changes.length };
     },
 
@@ -188,10 +189,16 @@ function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory' | 'mem
       const attempt = `write the MEMORY.md of ${key.scope}`;
       for (let attempts = 0; attempts < MAX_EDITS; attempts += 1) {
         const answer = await link.ask(attempt, (redis) =>
-          redis.perduraWriteMemory(...memoryKeys(key), write.id, write.from, change.version, text, encodeRecord(change)),
+          redis.perduraWriteMemory(
+            ...memoryKeys(key),
+            ...[write.id, write.from, change.version, link.atRest.seal(text), link.atRest.seal(encodeRecord(change))],
+          ),
         );
         if (answer[0] === 'written') return { status: 'written', version: answer[1] };
-        if (answer[0] === 'conflict') return { status: 'conflict', current: { version: answer[1], text: answer[2] } };
+        if (answer[0] === 'conflict') {
+          const current = { version: answer[1], text: link.atRest.openRecord(answer[2]) };
+          return { status: 'conflict', current };
+        }
         await readMemory(link, key);
       }
       throw link.unavailable(attempt, new Error('it is edited all the time'));
@@ -204,11 +211,14 @@ async function readMemory(link: RedisLink, key: ScopeKey): Promise<MemoryText> {
   for (let attempts = 0; attempts < MAX_EDITS; attempts += 1) {
     const [known, bytes] = await link.ask(attempt, (redis) => redis.hmgetBuffer(scopeKey(key, 'memory'), 'version', 'text'));
     const from = known?.toString() ?? NO_MEMORY_VERSION;
-    const text = toBoundedText(`the field text of ${scopeKey(key, 'memory')}`, bytes ?? Buffer.alloc(0));
+    const stored = bytes ?? Buffer.alloc(0);
+    const text = toOpenedText(link, `the field text of ${scopeKey(key, 'memory')}`, stored);
     const version = memoryVersion(text);
     if (version === from) return { version, text };
     const change = await handChange(link, key, from, { version, text });
-    const seen = await link.ask(attempt, (redis) => redis.perduraSeeHand(...memoryKeys(key), from, text, version, encodeRecord(change)));
+    const seen = await link.ask(attempt, (redis) =>
+      redis.perduraSeeHand(...memoryKeys(key), from, stored, version, link.atRest.seal(encodeRecord(change)), link.atRest.seal(text)),
+    );
     if (seen === 1) return { version, text };
   }
   throw link.unavailable(attempt, new Error('it is edited all the time'));
@@ -221,7 +231,19 @@ async function handChange(link: RedisLink, key: ScopeKey, from: string, after: M
     link.ask(attempt, (redis) => redis.llen(scopeKey(key, 'changes'))),
     link.ask(attempt, (redis) => redis.lindex(scopeKey(key, 'changes'), -1)),
   ]);
-  return toHandChange({ version: from, text: before ?? '' }, after, { ts: Date.now() / 1000, count, last: toChange(last) });
+  const opened = (stored: string | null): string | null => (stored === null ? null : link.atRest.openRecord(stored));
+  return toHandChange({ version: from, text: opened(before) ?? '' }, after, { ts: Date.now() / 1000, count, last: toChange(opened(last)) });
+}
+
+/** A damaged one is refused: an empty MEMORY.md would be taken for a person's edit. */
+function toOpenedText({ atRest }: RedisLink, where: string, stored: Buffer): string {
+  if (!isSealed(stored.toString('latin1', 0, 4))) return atRest.open(toBoundedText(where, stored));
+  try {
+    return atRest.open(stored.toString('latin1'));
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    throw new DocumentRefused(`cannot read ${where}: ${error.message}; put it back from a copy`, { cause: error });
+  }
 }
 
 function toBoundedText(where: string, bytes: Buffer): string {

@@ -1,7 +1,7 @@
 /** Entries, effects, long texts and lives of conversations in Redis. Which keys there are, and what each holds, is in keys.ts. */
-import type { ItemRecord } from '../../records/memory/agent-memory.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, listSlots, withSlot, type SlotRange } from '../../records/slots.js';
+import { isSealed } from '../../platform/at-rest.js';
 import { isSpending } from '../../records/spending.js';
 import { decodeEntry, decodeJson, encodeEntry, hashInRef, toBodyRef, verified } from '../codecs.js';
 import type { LifeStorage } from '../collections/lives.js';
@@ -23,8 +23,8 @@ export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache
     async apply(key, batch) {
       const { record = [], fence = [], append = [], publish = [], reserve } = batch;
       const attempt = `${describeBatch(batch)} of ${key.conversation}`;
-      const messages = toArguments(record);
-      const others = toArguments(append);
+      const messages = toStored(link, record);
+      const others = toStored(link, append);
       const written = link.ask(attempt, (redis) =>
         redis.perduraWrite(
           lifeKey(key, 'entries'),
@@ -35,10 +35,10 @@ export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache
           ...[record, fence, append, publish].map(({ length }) => String(length)),
           ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
           ...feed.settings(publish),
-          ...messages,
+          ...toArguments(messages),
           ...fence,
-          ...others,
-          ...toEventArguments(publish),
+          ...toArguments(others),
+          ...toEventArguments(link, publish),
         ),
       );
       // Redis does one after the other what comes on one connection (redis/cached-if-the-store-has-it).
@@ -101,7 +101,8 @@ export function createEntries(link: RedisLink, writes: Writes, cache: EntryCache
         cache.forget(where);
         return this.read(key, slots);
       }
-      const fresh = new Map(unknown.map((slot, i) => [slot, decodeEntry(records?.[i])]));
+      const fresh = new Map(unknown.map((slot, i) => [slot, decodeStored(link, records?.[i])]));
+      await removeBroken(link, attempt, where, unknown, { records, fresh });
       for (const [i, slot] of unknown.entries()) {
         const entry = fresh.get(slot);
         if (entry) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
@@ -121,7 +122,7 @@ export function createEntries(link: RedisLink, writes: Writes, cache: EntryCache
         const [highest, ...texts] = records;
         last = Number(highest ?? 0) || 0;
         for (const text of texts) {
-          const entry = decodeEntry(text);
+          const entry = decodeStored(link, text);
           if (entry !== undefined) entries.push(entry);
           else if (text !== null) skipped += 1;
         }
@@ -152,15 +153,15 @@ export function createBodies(link: RedisLink): Bodies {
     async put(key, text) {
       const ref = toBodyRef(text);
       await link.ask(`store a body of ${ref.bytes} bytes of ${key.conversation}`, (redis) =>
-        redis.perduraPutBody(lifeKey(key, 'bodies'), deletedKey(key), ref.sha256, text),
+        redis.perduraPutBody(lifeKey(key, 'bodies'), deletedKey(key), ref.sha256, link.atRest.seal(text)),
       );
       return ref;
     },
     async get(key, ref) {
       const sha256 = hashInRef(ref);
       if (sha256 === undefined) return undefined;
-      const texts = await readFields(link, `read body ${ref} of ${key.conversation}`, lifeKey(key, 'bodies'), [sha256]);
-      return verified(texts?.[0], sha256);
+      const [stored] = (await readFields(link, `read body ${ref} of ${key.conversation}`, lifeKey(key, 'bodies'), [sha256])) ?? [];
+      return typeof stored === 'string' ? verified(link.atRest.openRecord(stored), sha256) : undefined;
     },
   };
 }
@@ -171,7 +172,7 @@ export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, 
 
     async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
-      const values = toArguments(entries);
+      const values = toStored(link, entries);
       const committed = link.ask(attempted, (redis) =>
         redis.perduraCommit(
           lifeKey(key, 'entries'),
@@ -183,14 +184,14 @@ export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, 
           deletedKey(key),
           claim.id,
           claim.hash,
-          JSON.stringify(result),
+          link.atRest.seal(JSON.stringify(result)),
           spent === undefined ? '' : JSON.stringify(spent),
           String(items.length),
           String(entries.length),
           ...feed.settings(publish),
-          ...toItemArguments(items),
-          ...values,
-          ...toEventArguments(publish),
+          ...items.flatMap((item) => [item.id, link.atRest.seal(JSON.stringify(item))]),
+          ...toArguments(values),
+          ...toEventArguments(link, publish),
         ),
       );
       const noted = values.length + items.length > 0 ? noteLife(link, key) : undefined;
@@ -246,41 +247,69 @@ async function readFields(
   return link.askUnlessForeign(attempt, (redis) => redis.hmget(key, ...fields.map(String)));
 }
 
-/** As the scripts take them: slot, JSON, message id, turn. */
-function toArguments(entries: readonly Entry[]): string[] {
-  return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
+/** An entry as it is written: `text` is its JSON, `stored` what Redis gets. */
+interface StoredEntry {
+  readonly entry: Entry;
+  readonly text: string;
+  readonly stored: string;
+}
+
+/** The message's id stays readable: the script must know whose slot it is. */
+function toStored({ atRest }: RedisLink, entries: readonly Entry[]): StoredEntry[] {
+  return entries.map((entry) => {
+    const text = encodeEntry(entry);
+    return { entry, text, stored: atRest.seal(text, entry.messageId ?? '') };
+  });
+}
+
+/** As the scripts take them: slot, what is stored, message id, turn. */
+function toArguments(entries: readonly StoredEntry[]): string[] {
+  return entries.flatMap(({ entry, stored }) => [String(entry.slot), stored, entry.messageId ?? '', entry.turn]);
+}
+
+function decodeStored({ atRest }: RedisLink, stored: string | null | undefined): Entry | undefined {
+  return typeof stored === 'string' ? decodeEntry(atRest.openRecord(stored)) : undefined;
+}
+
+/** Encrypted entries that were damaged: the script, which cannot look into them, would leave them where they are, and nothing heal them. */
+async function removeBroken(
+  link: RedisLink,
+  attempt: string,
+  where: string,
+  slots: readonly number[],
+  { records, fresh }: { readonly records: readonly (string | null)[] | undefined; readonly fresh: ReadonlyMap<number, Entry | undefined> },
+): Promise<void> {
+  const broken = slots.flatMap((slot, i) => {
+    const stored = records?.[i];
+    return typeof stored === 'string' && isSealed(stored) && fresh.get(slot) === undefined ? [String(slot), stored, ''] : [];
+  });
+  if (broken.length > 0) await link.ask(attempt, (redis) => redis.perduraChange(where, '', ...broken));
 }
 
 /**
- * Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is
+ * Entries that were written; only where all of them found their slots empty is it certain that they are what is
  * there.
  */
 function remember(
   cache: EntryCache,
   where: string,
-  values: readonly string[],
+  written: readonly StoredEntry[],
   count: { readonly added: number; readonly all: number },
 ): void {
   if (count.all < 0) return;
   cache.counted(where, count);
-  if (4 * count.added !== values.length) return;
-  for (let i = 0; i < values.length; i += 4) {
-    const text = values[i + 1];
+  if (count.added !== written.length) return;
+  for (const { text } of written) {
     const entry = decodeEntry(text);
-    if (text !== undefined && entry) cache.add(where, entry.slot, entry, text.length);
+    if (entry) cache.add(where, entry.slot, entry, text.length);
   }
 }
 
 /** A result that is there and cannot be read must not pass for "never done". */
 function decodeResult(link: RedisLink, attempt: string, id: string, text: string | undefined): JsonValue {
-  const result = decodeJson(text);
+  const result = decodeJson(text === undefined ? text : link.atRest.openRecord(text));
   if (result !== undefined) return result as JsonValue;
   throw link.unavailable(attempt, new Error(`the field result:${id} of its effects is no JSON, look at it with HGET`));
-}
-
-/** As the script takes them: id, JSON. */
-function toItemArguments(items: readonly ItemRecord[]): string[] {
-  return items.flatMap((item) => [item.id, JSON.stringify(item)]);
 }
 
 /** The costs of all conversations. */

@@ -48,7 +48,7 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
     async publish(key, events) {
       if (events.length === 0) return;
       await link.ask(`publish ${events.length} live events of ${key.conversation}`, (redis) =>
-        redis.perduraPublish(...feedKeys(key), deletedKey(key), ...settings(events), ...toEventArguments(events)),
+        redis.perduraPublish(...feedKeys(key), deletedKey(key), ...settings(events), ...toEventArguments(link, events)),
       );
     },
 
@@ -77,7 +77,7 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
           pageSize: EVENTS_PER_READ,
           async page(from) {
             const reply = await ask((redis) => redis.xread('COUNT', EVENTS_PER_READ, 'STREAMS', feed, from), null);
-            return toEvents(reply?.[0]?.[1] ?? []);
+            return toEvents(link, reply?.[0]?.[1] ?? []);
           },
           join: (newest) => follower.join(feed, newest),
           leave: (tail) => follower.leave(feed, tail),
@@ -127,8 +127,8 @@ export function feedKeys(key: ConversationKey): string[] {
 }
 
 /** As the scripts take them: id or '', JSON. */
-export function toEventArguments(events: readonly LiveEvent[]): string[] {
-  return events.flatMap(({ id = '', event }) => [id, JSON.stringify(event)]);
+export function toEventArguments({ atRest }: RedisLink, events: readonly LiveEvent[]): string[] {
+  return events.flatMap(({ id = '', event }) => [id, atRest.seal(JSON.stringify(event))]);
 }
 
 const BLOCK_MS = 5000;
@@ -306,9 +306,9 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
   };
 }
 
-function toEvents(items: readonly [string, string[]][]): FeedEvent[] {
+function toEvents({ atRest }: RedisLink, items: readonly [string, string[]][]): FeedEvent[] {
   return items.flatMap(([cursor, fields]) => {
-    const event = decodeJson(fields[1]);
+    const event = fields[1] === undefined ? undefined : decodeJson(atRest.openRecord(fields[1]));
     return event === undefined ? [] : [{ cursor, event: event as JsonValue }];
   });
 }

@@ -1,5 +1,6 @@
 /** The store in Redis: which keys there are, and what each holds, is in keys.ts. */
 import { randomUUID } from 'node:crypto';
+import type { AtRest } from '../../platform/at-rest.js';
 import { createBudgets } from '../collections/budgets.js';
 import { createItems } from '../collections/items.js';
 import { createLives, createTurnEnds } from '../collections/lives.js';
@@ -15,7 +16,7 @@ import { createBodies, createEffects, createEntries, createRedisLifeStorage, cre
 import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, STORE_KEY, uploadKey } from './keys.js';
-import { checkRedis, openRedisLink, type RedisLink } from './link.js';
+import { checkRedis, openBytes, openRedisLink, type RedisLink } from './link.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
 import { StoreUnavailable, type ConversationKey, type Store } from '../store.js';
@@ -27,14 +28,17 @@ export interface RedisStoreOptions {
   /** Live events that a conversation has, about. */
   readonly feedMaxLength?: number;
   readonly log?: (line: string) => void;
+  /** Default: plain. */
+  readonly atRest?: AtRest;
 }
 
 /** JSON of entries that a worker keeps in memory, all conversations together. */
 const CACHED_BYTES = 32 * 1024 * 1024;
 
 export function createRedisStore(options: RedisStoreOptions): Store {
-  const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
-  const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  const { url, commandTimeoutMs = 2_000, log, atRest } = options;
+  const link = openRedisLink({ url, commandTimeoutMs, atRest, log });
+  const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log });
   const open = createRedisCollections(link);
   const storage = createRedisLifeStorage(link);
   const lives = createLives(open, storage);
@@ -102,16 +106,20 @@ function createRedisUploadBytes(link: RedisLink): UploadBytes {
   return {
     async begin(owner) {
       const draft = uploadKey(owner, 'arriving', randomUUID());
+      let written = 0;
       return {
-        append: (bytes) =>
-          link.ask('write an upload', async (redis) => {
-            await redis.append(draft, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+        append: async (bytes) => {
+          const stored = await link.atRest.sealBytes(bytes, written > 0);
+          await link.ask('write an upload', async (redis) => {
+            await redis.append(draft, stored);
             await redis.pexpire(draft, DRAFT_LIFE_MS);
-          }),
+          });
+          written += stored.length;
+        },
 
-        finish: ({ id, size, expiresAt }) =>
+        finish: ({ id, expiresAt }) =>
           link.ask(`keep the upload ${id}`, async (redis) => {
-            if ((await redis.strlen(draft)) !== size) throw new Error('a part of it was written twice or not at all: send it again');
+            if ((await redis.strlen(draft)) !== written) throw new Error('a part of it was written twice or not at all: send it again');
             await redis.rename(draft, uploadKey(owner, 'waiting', id));
             await redis.pexpireat(uploadKey(owner, 'waiting', id), expiresAt);
           }),
@@ -125,7 +133,7 @@ function createRedisUploadBytes(link: RedisLink): UploadBytes {
 
     async read(owner, id) {
       const bytes = await link.askUnlessForeign(`read the upload ${id}`, (redis) => redis.getBuffer(uploadKey(owner, 'waiting', id)));
-      return bytes ?? undefined;
+      return bytes ? openBytes(link, `read the upload ${id}`, bytes) : undefined;
     },
 
     remove: (owner, id) => link.ask(`remove the upload ${id}`, async (redis) => (await redis.del(uploadKey(owner, 'waiting', id))) === 1),

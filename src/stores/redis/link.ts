@@ -8,6 +8,7 @@
  */
 import { types } from 'node:util';
 import { Redis, type RedisOptions } from 'ioredis';
+import { createAtRest, KeyMissing, SealBroken, type AtRest } from '../../platform/at-rest.js';
 import { errorMessage } from '../../platform/errors.js';
 import { SCRIPTS, type ScriptAnswers } from './scripts.js';
 import { StoreUnavailable } from '../store.js';
@@ -20,6 +21,8 @@ export type ScriptedRedis = Redis & {
 export interface RedisLink {
   readonly redis: ScriptedRedis;
   readonly where: string;
+  /** How texts and bytes are written and read back. */
+  readonly atRest: AtRest;
   /** Runs a command; its failure becomes StoreUnavailable, in which `attempt` ends the sentence "cannot …". */
   ask<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T>;
   /** Like `ask`; undefined when the key holds another type (stores/foreign-is-skipped). */
@@ -31,10 +34,12 @@ export interface RedisLink {
 export interface RedisLinkOptions {
   readonly url: string;
   readonly commandTimeoutMs: number;
+  /** Default: plain. */
+  readonly atRest?: AtRest;
   readonly log?: (line: string) => void;
 }
 
-export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions): RedisLink {
+export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), log }: RedisLinkOptions): RedisLink {
   const where = withoutSecrets(url);
   const redis = createClient(url, {
     lazyConnect: true,
@@ -79,6 +84,7 @@ export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions):
   return {
     redis,
     where,
+    atRest: describing(atRest, (error) => unavailable('read what is stored', error)),
     ask,
     askUnlessForeign,
     unavailable,
@@ -88,6 +94,20 @@ export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions):
       redis.disconnect();
     },
   };
+}
+
+/** A key that is missing is as if Redis did not answer: a turn that waits goes on when it is there. */
+function describing(atRest: AtRest, unavailable: (error: unknown) => StoreUnavailable): AtRest {
+  const described =
+    <Answer>(open: (stored: string) => Answer) =>
+    (stored: string): Answer => {
+      try {
+        return open(stored);
+      } catch (error) {
+        throw error instanceof KeyMissing ? unavailable(error) : error;
+      }
+    };
+  return { ...atRest, open: described(atRest.open), openRecord: described(atRest.openRecord) };
 }
 
 function createClient(url: string, options: RedisOptions): ScriptedRedis {
@@ -125,6 +145,8 @@ const PASSING = ['LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'RE
 
 export function toUnavailable(attempt: string, where: string, error: unknown, lastFault: string | undefined): StoreUnavailable {
   const reason = errorMessage(error);
+  // It says what to do itself, and Redis is well.
+  if (error instanceof KeyMissing) return new StoreUnavailable(`cannot ${attempt}: ${reason}`, { cause: error });
   const advice =
     (isReply(error) ? ADVICE[replyCode(error)] : undefined) ??
     'see that redis runs and can be reached; a write may have been applied, and is safe to repeat';
@@ -199,4 +221,14 @@ export async function* scanKeys(link: RedisLink, attempt: string, pattern: strin
     yield* names;
     cursor = next;
   } while (cursor !== '0');
+}
+
+/** Undefined for what was damaged: it is made again, or missing. */
+export async function openBytes(link: RedisLink, attempt: string, stored: Buffer): Promise<Buffer | undefined> {
+  try {
+    return await link.atRest.openBytes(stored);
+  } catch (error) {
+    if (error instanceof SealBroken) return undefined;
+    throw link.unavailable(attempt, error);
+  }
 }

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { lifeKey, scopeInKey, scopeKey, scopesPattern } from './keys.js';
-import { scanKeys, type RedisLink } from './link.js';
+import { openBytes, scanKeys, type RedisLink } from './link.js';
 import type { ConversationKey, ScopeKey } from '../store.js';
 import type { MarkedLife, Scopes } from '../memory-ports.js';
 
@@ -74,10 +74,11 @@ export function createRedisScopes(link: RedisLink): Scopes {
           read.push(piece);
         }
       }
-      return Buffer.concat(read);
+      return openBytes(link, attempt, Buffer.concat(read));
     },
 
-    async writeIndex(key, part, bytes) {
+    async writeIndex(key, part, plain) {
+      const bytes = await link.atRest.sealBytes(plain);
       const names = scopeKey(key, 'search-index');
       const name = `${names}:${part}`;
       const next = `${name}:${randomUUID()}`;

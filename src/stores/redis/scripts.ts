@@ -22,7 +22,10 @@ end
 
 /** Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
 const PUT_ENTRIES = `
+-- What is encrypted cannot be looked into: its label is the message's id (platform/at-rest.ts).
 local function readable(text)
+  local label = string.match(text, '^pe1:[^:]*:[^:]*:?(.*)$')
+  if label then return {messageId = label ~= '' and label or nil} end
   local ok, entry = pcall(cjson.decode, text)
   return ok and type(entry) == 'table' and entry.v ~= nil and entry.message ~= nil and entry
 end
@@ -178,7 +181,7 @@ local function putItems(key, from, to)
   for i = from, to, 2 do
     if redis.call('HSETNX', key, ARGV[i], ARGV[i + 1]) == 0 then
       local there = redis.call('HGET', key, ARGV[i])
-      if not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+      if string.sub(there, 1, 4) ~= 'pe1:' and not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
     end
   end
 end
@@ -294,12 +297,12 @@ redis.call('RPUSH', KEYS[2], ARGV[5])
 return {'written', version}
 `;
 
-/** KEYS[1] memory, KEYS[2] changes. ARGV: version before, text as it is, its version, change. 0 when it is another by now. */
+/** KEYS[1] memory, KEYS[2] changes. ARGV: version before, text as it is, its version, change, text as it is to be. 0 when another by now. */
 const SEE_HAND = `
 local now = redis.call('HMGET', KEYS[1], 'version', 'text')
 redis.call('LLEN', KEYS[2])
 if (now[1] or 'empty') ~= ARGV[1] or (now[2] or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[3], 'sum', redis.sha1hex(ARGV[2]), 'text:' .. ARGV[3], ARGV[2])
+redis.call('HSET', KEYS[1], 'version', ARGV[3], 'text', ARGV[5], 'sum', redis.sha1hex(ARGV[5]), 'text:' .. ARGV[3], ARGV[5])
 redis.call('RPUSH', KEYS[2], ARGV[4])
 return 1
 `;
