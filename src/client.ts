@@ -99,7 +99,7 @@ export async function connectTemporal(config: Config): Promise<Connected> {
     const what = `cannot connect to Temporal at ${connectionOptions.address}: ${errorMessage(error)}`;
     throw new ClientError('unreachable', `${what}; \`perdura up\` starts one, TEMPORAL_ADDRESS names another`, { cause: error });
   });
-  return { connection, namespace };
+  return { connection: encryptOn(connection, config.encryptionRoots()), namespace };
 }
 
 async function embedderOf(config: Config, wanted: ClientSettings['embedder']): Promise<Embedder | undefined> {

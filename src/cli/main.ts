@@ -5,6 +5,7 @@ import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
+import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
 import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
 import { DECIDE } from './commands/decide.js';
@@ -37,17 +38,17 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Talk', [...TALK, ...SHOW, ...LIST]],
   ['Decide', DECIDE],
   ['At certain times', SCHEDULE],
-  ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_DECIDE]],
+  ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_EDIT, ...MEMORY_DECIDE]],
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...ADMIN, ...TOKENS, ...TRANSFER]],
+  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 
 /** Of words that only hold commands. */
 const GROUPS: Readonly<Record<string, string>> = {
-  admin: 'tokens, setup, repairs, export and import, what was spent',
+  admin: 'tokens, setup, repairs, keys, export and import, what was spent',
   'admin token': 'create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH',
   history: 'HISTORY: what earlier conversations of a scope were about, newest first',
   mcp: 'serve conversations to MCP clients; look at the MCP servers of agents',

@@ -48,9 +48,24 @@ export interface Store {
   readonly scopes: Scopes;
   readonly vectors: Vectors;
   readonly uploads: Uploads;
+  /**
+   * Writes again, with the newest key, what is plain or of an older key, while others write. Live events and the index for search, which
+   * are made again, are removed instead. A second run finds nothing. Throws StoreUnavailable where a key is missing.
+   */
+  reseal(): AsyncIterable<Resealed>;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
+}
+
+/** One place of a store whose content was encrypted anew. */
+export interface Resealed {
+  /** A key of Redis, or a folder. */
+  readonly place: string;
+  /** Values that were written again. */
+  readonly values: number;
+  /** Values that another writer changed meanwhile: the next run finds whether with the newest key. */
+  readonly left: number;
 }
 
 /** The outcome of recording a message; empty when its slot has it now, or had something before. */

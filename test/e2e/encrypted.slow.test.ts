@@ -23,9 +23,13 @@ const FORMS = [
 ];
 const KEYS = randomBytes(32).toString('hex');
 
+/** Of attempts that are made again Temporal keeps why the last one failed. */
+let isOverloaded = false;
+
 function answer(request: ApiRequest): Reply {
   const said = saidIn(request).at(-1) ?? '';
   if (said.includes('refuse me')) return httpError(400, { message: `the request has ${CANARY} in it` });
+  if (said.includes('overload') && (isOverloaded = !isOverloaded)) return httpError(529, { message: `${CANARY} is too much` });
   return echo(request, (text) => {
     if (text.includes('note it')) return [{ name: 'note', input: { item: `${CANARY} noted` } }];
     if (text.includes('write it'))
@@ -44,7 +48,7 @@ async function talk(scene: Scene): Promise<string> {
   const { client } = scene;
   const id = scene.id();
   const start = { title: `About ${CANARY}` };
-  for (const text of ['hello', 'note it', 'write it', 'fail it']) {
+  for (const text of ['hello', 'note it', 'write it', 'fail it', 'overload']) {
     const said = `${CANARY}: ${text}`;
     expect(await client.send(id, said, { start })).toMatchObject({ text: answerTo(said), stopReason: 'end' });
   }

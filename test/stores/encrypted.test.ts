@@ -133,6 +133,61 @@ describe.each(['files', 'redis'] as const)('what is in the bytes of %s', (kind) 
     expect(await readAll(place.open(by(OLD)))).toContain('words');
   });
 
+  const reseal = async (store: Store): Promise<number> => {
+    let values = 0;
+    for await (const each of store.reseal()) {
+      values += each.values;
+      expect(each.left).toBe(0);
+    }
+    return values;
+  };
+
+  test.each([
+    ['plain', createAtRest()],
+    ['encrypted with an older key', by(OLD)],
+  ])('what is %s is written again with the newest key, and needs no other', async (_, atRest) => {
+    const old = place.open(atRest);
+    await fill(old, CANARY);
+    const before = await readAll(old);
+    expect(await reseal(place.open(by(NEW, OLD)))).toBeGreaterThanOrEqual(15);
+    const sealed = await place.bytes();
+    for (const form of FORMS) expect(sealed).not.toContain(form);
+    expect(sealed).not.toContain(`pe1:${atRestKeyId(OLD)}`);
+    expect(await reseal(place.open(by(NEW)))).toBe(0);
+    const after = place.open(by(NEW));
+    // The index for search is made again, and live events are told to be gone.
+    await after.scopes.writeIndex(key, 'part', Buffer.from(CANARY.repeat(50)));
+    await after.feed.publish(key, events([{ words: CANARY }, { words: CANARY }, { words: CANARY }]));
+    const [entries, ...others] = JSON.parse(await readAll(after)) as unknown[];
+    const [entriesBefore, ...othersBefore] = JSON.parse(before) as unknown[];
+    expect([entries, ...others.slice(0, 4)]).toEqual([entriesBefore, ...othersBefore.slice(0, 4)]);
+    expect(await after.effects.commit(key, { id: 'e1', hash: 'h' }, { words: 'other' }, [])).toEqual({
+      status: 'committed',
+      result: { words: CANARY },
+    });
+  });
+
+  test('it is written again while others write, and nothing is lost', async () => {
+    await fill(place.open(createAtRest()), 'words');
+    const writer = place.open(by(NEW, OLD));
+    const writing = (async () => {
+      for (let slot = 4; slot < 64; slot += 1) {
+        await writer.entries.append(key, [answerEntry(slot)]);
+        await writer.episodes.add(key, episode(slot));
+        await writer.documents.appendHistory(key, entry(`h${slot}`, 1_738_100_000 + slot, `entry ${slot}`));
+      }
+    })();
+    const rekeyed = place.open(by(NEW, OLD));
+    for (let run = 0; run < 4; run += 1) for await (const _ of rekeyed.reseal());
+    await writing;
+    const after = place.open(by(NEW, OLD));
+    await reseal(after);
+    expect((await after.entries.page(key, 0, 100)).entries).toHaveLength(63);
+    expect((await after.episodes.list(key)).episodes).toHaveLength(61);
+    expect(await collect(after.documents.history(key))).toHaveLength(61);
+    expect(await reseal(place.open(by(NEW)))).toBe(0);
+  });
+
   test.each(['pe1:00000000:aaaa', 'pe0:x', `pe1:${atRestKeyId(OLD)}:${'A'.repeat(60)}`])(
     'a text that looks encrypted stays what it is: %j',
     async (text) => {

@@ -61,6 +61,16 @@ export function parsePort(text: string): number {
   throw new InvalidArgumentError('A port is a number from 1 to 65535.');
 }
 
+/** 0: any that is free. */
+export function readAnyPort(text: string): number {
+  return text === '0' ? 0 : parsePort(text);
+}
+
+/** Of an option that may stand more than once. */
+export function addValue(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
 // Sums that people type, for options of commander.
 
 /** US dollars: `2.50`, `$2.50`. */

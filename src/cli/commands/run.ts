@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { temporalConnection, withTemporalEnv, type Config } from '../../config.js';
 import { parseProxy } from '../../gateway/access/proxies.js';
 import { errorMessage } from '../../platform/errors.js';
-import { parseCount, parsePort } from '../args/values.js';
+import { addValue, parseCount, parsePort, readAnyPort } from '../args/values.js';
 import type { RunningGateway, ServeWanted } from '../gateway/serve.js';
 import type { Services } from '../services/services.js';
 import type { ServerPlace } from '../services/temporal-server.js';
@@ -254,10 +254,6 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 
-function addValue(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
-}
-
 function addProxy(value: string, before: readonly string[]): readonly string[] {
   try {
     parseProxy(value);
@@ -271,8 +267,4 @@ function parseMebibytes(text: string): number {
   const mebibytes = parseCount(text);
   if (mebibytes <= MAX_ATTACHMENT_MIB) return mebibytes;
   throw new InvalidArgumentError(`A file may have ${MAX_ATTACHMENT_MIB} MiB.`);
-}
-
-function readAnyPort(text: string): number {
-  return text === '0' ? 0 : parsePort(text);
 }

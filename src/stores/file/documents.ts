@@ -59,12 +59,18 @@ import {
 import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema, memoryVersion } from '../codecs.js';
 import { decodeText, detectForm, encodeText } from '../../records/file-type.js';
 import { createFileCollections } from './collections.js';
+import { resealLines } from './reseal.js';
 import { createTurns, foldLines, namesIn, replaceFile, type FoldedLines } from './lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
 
-export function createFileDocuments(dir: string, atRest: AtRest): Documents {
+export interface FileDocuments extends Documents {
+  /** Writes again with the newest key what is plain or of an older one; answers how many texts (reseal.ts). */
+  reseal(key: ScopeKey): Promise<number>;
+}
+
+export function createFileDocuments(dir: string, atRest: AtRest): FileDocuments {
   const findFolder = createFolders(dir, atRest);
   const collections = createFileCollections(dir, atRest);
   return {
@@ -75,6 +81,7 @@ export function createFileDocuments(dir: string, atRest: AtRest): Documents {
       describeErrors(findFolder(key).dir, `redact the documents of ${key.scope}`, () =>
         redactFiles(findFolder(key), collections, key, redact),
       ),
+    reseal: (key) => describeErrors(findFolder(key).dir, `encrypt anew the documents of ${key.scope}`, () => resealFiles(findFolder(key))),
   };
 }
 
@@ -198,6 +205,36 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
   return after === text ? bytes : Buffer.from(withoutHeaders(after));
 }
 
+async function resealFiles(folder: DocumentFolder): Promise<number> {
+  if ((await namesIn(folder.dir)).length === 0) return 0;
+  return folder.locked(async () => {
+    // What was begun is completed, and an edit by a person recorded, with the text that is compared with it.
+    await completeHistory(folder);
+    await seeHand(folder);
+    const versions = join(folder.dir, 'memory-versions');
+    const texts = [
+      join(folder.dir, 'MEMORY.md'),
+      ...(await historyFiles(folder.dir)),
+      ...(await namesIn(versions)).map((name) => join(versions, name)),
+    ];
+    let values = 0;
+    for (const path of texts) values += await resealDocument({ path, atRest: folder.atRest });
+    for (const name of ['memory-changes.jsonl', 'history.jsonl']) values += await resealLines(join(folder.dir, name), folder.atRest);
+    return values;
+  });
+}
+
+async function resealDocument({ path, atRest }: DocumentFile): Promise<number> {
+  const stored = await readStored(path);
+  const lines = stored?.toString('latin1').split('\n') ?? [];
+  if (stored === undefined || !lines.some((line) => line.trim() !== '' && atRest.isStale(line))) return 0;
+  const text = atRest.openLines(stored);
+  // What is appended to it is UTF-8.
+  const isWide = text === stored && detectForm(stored).encoding !== 'utf-8' && !path.endsWith('MEMORY.md');
+  await replaceDocument(path, atRest.sealLines(isWide ? decodeText(stored) : text));
+  return 1;
+}
+
 // HISTORY in files: each entry is in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
 // grep, and to edit. `history.jsonl` knows which entries came from us.
 //
@@ -276,7 +313,10 @@ async function completeHistory(folder: DocumentFolder): Promise<HistoryLog> {
 
 async function write(folder: DocumentFolder, { entry, sizes, block }: Begun): Promise<void> {
   const text = block ?? toBuffer(folder.atRest.sealLines(historyBlock(entry))).toString('utf8');
-  for (const [i, path] of historyPaths(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, text);
+  for (const [i, path] of historyPaths(folder, entry).entries()) {
+    if (folder.atRest.isOn) await resealDocument({ path, atRest: folder.atRest });
+    await appendBlock(path, sizes[i] ?? 0, text);
+  }
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 

@@ -38,6 +38,7 @@ import { toUnavailable } from './errors.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
 import { createFileScopes, noteChange } from './scopes.js';
+import { resealFiles } from './reseal.js';
 import { createFileUploadBytes } from './uploads.js';
 import { createFileCalls, createFileHandles } from './handles.js';
 import { createLocks } from './lock.js';
@@ -82,6 +83,7 @@ export function createFileStore(options: FileStoreOptions): Store {
   const beside: Feed = { ...feed, publish: guard.after((key, events) => feed.publish(key, events)) };
   const writes = createWrites(dir, open, beside);
   const alone = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir, atRest), items: createItems(collections) };
+  const documents = createFileDocuments(dir, atRest);
   const lives = createLives(collections, { ...storage, archiveShared: (key, archived) => alone.entries.archive(key, archived, 0) });
   const ofLives = {
     ...withShared(alone, lives),
@@ -101,11 +103,12 @@ export function createFileStore(options: FileStoreOptions): Store {
     ...withLifeWrites(ofLives, { guard, note: (key) => noteChange(dir, key), byItself: false }),
     spendings: createFileSpendings(dir, atRest),
     facts: createFacts(collections),
-    documents: createFileDocuments(dir, atRest),
+    documents,
     pins: createPins(collections),
     signIns: createSignIns(collections),
     scopes: createFileScopes(dir, atRest),
     uploads: createUploads(collections, createFileUploadBytes(dir, atRest)),
+    reseal: () => resealFiles({ dir, atRest, documents, withLock: locks.withLock }),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

@@ -17,6 +17,7 @@ import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, STORE_KEY, uploadKey } from './keys.js';
 import { checkRedis, openBytes, openRedisLink, type RedisLink } from './link.js';
+import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
 import { StoreUnavailable, type ConversationKey, type Store } from '../store.js';
@@ -86,6 +87,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     signIns: createSignIns(open),
     scopes: createRedisScopes(link),
     uploads: createUploads(open, createRedisUploadBytes(link)),
+    reseal: () => resealRedis(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();

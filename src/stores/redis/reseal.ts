@@ -1,0 +1,153 @@
+/**
+ * Writes again, with the newest key, what Redis has in plain words or by an older key; without keys, in plain. While workers run: each value is
+ * replaced only as it was read, and what is written meanwhile has the newest key already. Keys: keys.ts.
+ */
+import { createHash } from 'node:crypto';
+import { isSealed } from '../../platform/at-rest.js';
+import { decodeEntry } from '../codecs.js';
+import type { Resealed } from '../store.js';
+import { scanKeys, type RedisLink } from './link.js';
+
+const AT_ONCE = 100;
+/** Bytes. */
+const FRAME_HEAD = 16;
+const ATTEMPT = 'encrypt anew what is stored';
+
+/** Fields of a hash that hold what people, models and tools have said, or records; all other fields are ids, numbers and hashes. */
+const CONTENT: Readonly<Record<string, RegExp>> = {
+  entries: /^\d+$/,
+  effects: /^result:/,
+  history: /^entry:/,
+  ...Object.fromEntries(
+    [
+      ...['bodies', 'items', 'budget', 'episodes', 'lineage', 'cuts', 'claims', 'forks', 'turn-ends', 'vectors', 'counted-by', 'deleted'],
+      ...['facts', 'removed-facts', 'proposals', 'forgotten', 'sizes', 'kept', 'pins', 'sign-ins', 'known'],
+    ].map((name) => [name, /(?:)/]),
+  ),
+};
+
+/** One key after the other. */
+export async function* resealRedis(link: RedisLink): AsyncIterable<Resealed> {
+  const seen = new Set<string>();
+  for await (const key of scanKeys(link, ATTEMPT, 'perdura:{*}:*')) {
+    // SCAN may name a key twice.
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const resealed = await resealKey(link, key);
+    if (resealed.values > 0 || resealed.left > 0) yield { place: key, ...resealed };
+  }
+}
+
+type Counts = Omit<Resealed, 'place'>;
+const NOTHING: Counts = { values: 0, left: 0 };
+
+async function resealKey(link: RedisLink, key: string): Promise<Counts> {
+  const [name = '', part] = nameOf(key);
+  if (name === 'memory') return resealMemory(link, key);
+  if (name === 'changes') return resealList(link, key);
+  if (name === 'waiting') return resealBytes(link, key);
+  // They are made again, or end by themselves, and what reads them is told that they are gone.
+  if (name === 'feed') return removeIf(link, key, await isStaleFeed(link, key));
+  if (name === 'search-index' && part !== undefined) return removeIf(link, key, await isStaleIndex(link, key));
+  const content = CONTENT[name];
+  return content === undefined ? NOTHING : resealHash(link, key, (field) => content.test(field));
+}
+
+/** The last part of a key, and what stands behind it. */
+function nameOf(key: string): readonly [name: string, part?: string] {
+  const parts = key.slice(key.indexOf('}:') + 2).split(':');
+  const isOfLife = key.startsWith('perdura:{c:') && parts.length > 1;
+  const [name = '', ...rest] = isOfLife ? parts.slice(1) : parts;
+  return rest.length === 0 ? [name] : [name, rest.join(':')];
+}
+
+/** What it becomes; undefined where it is as it should be, or was damaged. Throws where its key is missing. */
+function sealedAnew({ atRest }: RedisLink, stored: string, label?: string): string | undefined {
+  if (!atRest.isStale(stored)) return undefined;
+  const text = atRest.openRecord(stored);
+  return text === stored && isSealed(stored) ? undefined : atRest.seal(text, label);
+}
+
+async function resealHash(link: RedisLink, key: string, isContent: (field: string) => boolean): Promise<Counts> {
+  let [values, left] = [0, 0];
+  let cursor = '0';
+  do {
+    const found = await link.askUnlessForeign(ATTEMPT, (redis) => redis.hscan(key, cursor, 'COUNT', AT_ONCE));
+    if (found === undefined) return NOTHING;
+    const changes = pairs(found[1]).flatMap(([field, stored]) => {
+      if (!isContent(field) || !link.atRest.isStale(stored)) return [];
+      const anew = sealedAnew(link, stored, key.endsWith(':entries') ? messageIdIn(link, stored) : undefined);
+      return anew === undefined ? [] : [[field, stored, anew] as const];
+    });
+    for (const change of changes) {
+      // One by one: another writer's change of one field holds back no other.
+      if ((await link.ask(ATTEMPT, (redis) => redis.perduraChange(key, '', ...change))) === 1) values += 1;
+      else left += 1;
+    }
+    [cursor] = found;
+  } while (cursor !== '0');
+  return { values, left };
+}
+
+function messageIdIn({ atRest }: RedisLink, stored: string): string | undefined {
+  return decodeEntry(atRest.openRecord(stored))?.messageId;
+}
+
+/** The sum says that no person has changed the text. */
+async function resealMemory(link: RedisLink, key: string): Promise<Counts> {
+  const versions = await resealHash(link, key, (field) => field.startsWith('text:'));
+  const [text, sum] = (await link.askUnlessForeign(ATTEMPT, (redis) => redis.hmget(key, 'text', 'sum'))) ?? [];
+  const anew = typeof text === 'string' ? sealedAnew(link, text) : undefined;
+  // A person's edit is seen first, by the next who reads it.
+  if (anew === undefined || typeof text !== 'string' || typeof sum !== 'string' || sum !== sha1(text)) return versions;
+  const changed = await link.ask(ATTEMPT, (redis) => redis.perduraChange(key, '', ...['text', text, anew], ...['sum', sum, sha1(anew)]));
+  return changed === 1 ? { ...versions, values: versions.values + 1 } : { ...versions, left: versions.left + 1 };
+}
+
+function sha1(text: string): string {
+  return createHash('sha1').update(text).digest('hex');
+}
+
+async function resealList(link: RedisLink, key: string): Promise<Counts> {
+  const texts = (await link.askUnlessForeign(ATTEMPT, (redis) => redis.lrange(key, 0, -1))) ?? [];
+  let [values, left] = [0, 0];
+  for (const [i, stored] of texts.entries()) {
+    const anew = sealedAnew(link, stored);
+    if (anew === undefined) continue;
+    const others = await link.ask(ATTEMPT, (redis) => redis.perduraReplaceItems(key, String(i), stored, anew));
+    values += 1 - others;
+    left += others;
+  }
+  return { values, left };
+}
+
+async function resealBytes(link: RedisLink, key: string): Promise<Counts> {
+  const stored = await link.askUnlessForeign(ATTEMPT, (redis) => redis.getBuffer(key));
+  if (!stored || !link.atRest.areStale(stored)) return NOTHING;
+  const anew = await link.atRest.sealBytes(await link.atRest.openBytes(stored));
+  // Files that wait are written once. Where it has ended meanwhile nothing comes back.
+  const there = await link.ask(ATTEMPT, (redis) => redis.set(key, anew, 'KEEPTTL', 'XX'));
+  return there === 'OK' ? { values: 1, left: 0 } : NOTHING;
+}
+
+async function isStaleFeed(link: RedisLink, key: string): Promise<boolean> {
+  const oldest = await link.askUnlessForeign(ATTEMPT, (redis) => redis.xrange(key, '-', '+', 'COUNT', 1));
+  const event = oldest?.[0]?.[1][1];
+  return event !== undefined && link.atRest.isStale(event);
+}
+
+async function isStaleIndex(link: RedisLink, key: string): Promise<boolean> {
+  const piece = await link.askUnlessForeign(ATTEMPT, (redis) => redis.hgetBuffer(key, '0'));
+  // Its head alone: where a frame ends, another piece begins.
+  return piece ? link.atRest.areStale(piece.subarray(0, FRAME_HEAD)) : false;
+}
+
+async function removeIf(link: RedisLink, key: string, isStale: boolean): Promise<Counts> {
+  if (!isStale) return NOTHING;
+  await link.ask(ATTEMPT, (redis) => redis.unlink(key));
+  return { values: 1, left: 0 };
+}
+
+function pairs(found: readonly string[]): [field: string, value: string][] {
+  return Array.from({ length: found.length / 2 }, (_, i) => [found[2 * i] ?? '', found[2 * i + 1] ?? '']);
+}
