@@ -37,14 +37,14 @@ export interface AtRestKey {
 /** `roots`: 32 bytes each, the newest first. */
 export function deriveAtRestKeys(roots: readonly Uint8Array[], purpose: AtRestPurpose): readonly AtRestKey[] {
   return roots.map((root) => {
-    const key = Buffer.from(hkdfSync('sha256', root, '', `perdura at rest ${purpose} v1`, KEY_BYTES));
+    const key = Buffer.from(hkdfSync('sha256', root, '', `perdura/at-rest/${purpose}/v1`, KEY_BYTES));
     return { id: atRestKeyId(root), key };
   });
 }
 
 /** Names a root key in files, payloads and messages; it says nothing of the key. */
 export function atRestKeyId(root: Uint8Array): string {
-  return createHmac('sha256', root).update('perdura key id v1').digest('hex').slice(0, 8);
+  return createHmac('sha256', root).update('perdura/key-id/v1').digest('hex').slice(0, 8);
 }
 
 /** Nonce, ciphertext, tag: the order that Temporal's samples of codecs have. `bound`: what must be the same when it is opened. */
@@ -114,7 +114,7 @@ export function isSealed(stored: string): boolean {
 export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
   const [newest] = keys;
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const keyOf = (id: string): AtRestKey => {
+  const findKey = (id: string): AtRestKey => {
     const key = byId.get(id);
     if (key === undefined) throw keyMissing(id, keys);
     return key;
@@ -135,7 +135,7 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
     if (!/^[0-9a-f]{8}$/.test(id)) throw new SealBroken('it begins as what is encrypted, and has no id of a key');
     const end = stored.indexOf(':', idEnd + 1);
     const sealed = Buffer.from(stored.slice(idEnd + 1, end < 0 ? undefined : end), 'base64url');
-    return decrypt(keyOf(id), sealed, end < 0 ? '' : stored.slice(end + 1));
+    return decrypt(findKey(id), sealed, end < 0 ? '' : stored.slice(end + 1));
   };
 
   const open = (stored: string): string => {
@@ -206,7 +206,7 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
         if (!startsWith(frame, SEALED_FRAME) || frame.length < HEAD_BYTES) throw new SealBroken('a piece of it is not encrypted');
         const length = frame.readUInt32BE(HEAD_BYTES - 4);
         if (frame.length < HEAD_BYTES + length) throw new SealBroken('a piece of it is missing');
-        parts.push(decrypt(keyOf(idIn(frame)), frame.subarray(HEAD_BYTES, HEAD_BYTES + length)));
+        parts.push(decrypt(findKey(idIn(frame)), frame.subarray(HEAD_BYTES, HEAD_BYTES + length)));
         at += HEAD_BYTES + length;
       }
       return Buffer.concat(parts);

@@ -17,7 +17,7 @@ export type KeyPurpose =
   | 'mcp-call'
   /** Seals what MCP servers have given for a scope or a tenant, in the store, and the links by which people sign in there. */
   | 'mcp-sign-in'
-  /** The root of what encrypts stores and payloads (at-rest.ts), where no key of its own is given for that. */
+  /** The root of what encrypts stores and payloads (at-rest.ts), where no other key is given for that. */
   | 'at-rest';
 
 /** 32 bytes, the same in every process that has the secret. */

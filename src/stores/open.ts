@@ -22,7 +22,7 @@ export interface OpenOptions {
 
 export function openStore(settings: StoreSettings, { traceLines, log }: OpenOptions = {}): Store {
   const { redisUrl, memoryDir } = settings;
-  const atRest = atRestOf(settings);
+  const atRest = openAtRest(settings);
   if (redisUrl === undefined) return createFileStore({ dir: memoryDir, traceLines, atRest });
   // A tenth of the start of a command that keeps files.
   const { createRedisStore } = require('./redis/index.js') as typeof redis;
@@ -30,6 +30,6 @@ export function openStore(settings: StoreSettings, { traceLines, log }: OpenOpti
 }
 
 /** How what it keeps is encrypted. Throws `ConfigError`. */
-export function atRestOf({ encryptionRoots }: Pick<StoreSettings, 'encryptionRoots'>): AtRest {
+export function openAtRest({ encryptionRoots }: Pick<StoreSettings, 'encryptionRoots'>): AtRest {
   return createAtRest(deriveAtRestKeys(encryptionRoots?.() ?? [], 'store'));
 }

@@ -131,7 +131,7 @@ async function serveCodec({ config: load, output, surroundings }: CommandFrame, 
   return { data: { url: server.url } };
 }
 
-/** What the editor has is written only where nobody else has written since. */
+/** What the editor has is written only where no other writer came first. */
 async function editMemory(frame: CommandFrame, scope: string | undefined, { of }: ScopeWanted): Promise<Answer> {
   const session = await frame.open();
   const { config } = session;

@@ -32,7 +32,7 @@ import {
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
-import { atRestOf } from '../../stores/open.js';
+import { openAtRest } from '../../stores/open.js';
 import { findUnreadable } from '../../stores/file/documents.js';
 import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { findSandbox } from '../../tools/builtin/command/sandbox.js';
@@ -232,7 +232,7 @@ export async function checkStore(config: Config): Promise<Finding[]> {
   if (redisUrl !== undefined) return [...(await checkRedis(redisUrl)), ...encryption];
   // Without its keys nothing can be read.
   const isReadable = encryption.every(({ health }) => health === 'ok');
-  const memory = isReadable ? await checkMemory(memoryDir, atRestOf(config)) : [];
+  const memory = isReadable ? await checkMemory(memoryDir, openAtRest(config)) : [];
   return [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR'), ...encryption, ...memory];
 }
 

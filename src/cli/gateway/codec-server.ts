@@ -1,6 +1,6 @@
 /**
  * A codec server: Temporal's page and its `temporal` program send it payloads as they are stored, and get them as people read them. It has
- * the keys, so whoever may ask it may read everything: it listens on this machine alone unless there is a token, and answers pages of the
+ * the keys, so all who may call it may read everything: it listens on this machine alone unless there is a token, and answers pages of the
  * origins that it was given, of no other.
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -16,7 +16,7 @@ export interface CodecServerOptions {
   readonly port: number;
   /** Of pages that may ask: `https://temporal.example`. */
   readonly origins: readonly string[];
-  /** Asked for as `Authorization: Bearer …`; without it anybody on this machine may ask. */
+  /** Wanted as `Authorization: Bearer …`; without it all programs of this machine may call. */
   readonly token?: string | undefined;
 }
 
@@ -79,12 +79,12 @@ async function answer(options: CodecServerOptions, request: IncomingMessage, res
   }
   const body = await readBody(request);
   if (body === undefined) return refuse(response, 413, `at most ${MAX_BYTES} bytes`);
-  const asked = parse(body);
-  if (asked === undefined)
+  const given = parse(body);
+  if (given === undefined)
     return refuse(response, 400, 'the body is no JSON of the form { "payloads": [{ "metadata": { … base64 }, "data": base64 }] }');
   const { codec } = options;
   try {
-    const made = await (what === 'decode' ? codec.decode(asked) : codec.encode(asked));
+    const made = await (what === 'decode' ? codec.decode(given) : codec.encode(given));
     response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
     response.end(JSON.stringify({ payloads: made.map(toJson) }));
   } catch (error) {
@@ -123,8 +123,8 @@ function parse(body: string): Payload[] | undefined {
   } catch {
     return undefined;
   }
-  const asked = requestSchema.safeParse(value).data;
-  return asked?.payloads.map(({ metadata = {}, data }) => ({
+  const given = requestSchema.safeParse(value).data;
+  return given?.payloads.map(({ metadata = {}, data }) => ({
     metadata: Object.fromEntries(Object.entries(metadata).map(([name, text]) => [name, Buffer.from(text, 'base64')])),
     ...(data !== undefined && { data: Buffer.from(data, 'base64') }),
   }));

@@ -66,12 +66,12 @@ async function resealFolder(files: Files, folder: string, isWanted: (name: strin
   for (const name of (await namesIn(folder)).filter(isWanted)) {
     const path = join(folder, name);
     if (READABLE.test(name) || INDEX.test(name)) values += await removeStale(files, path);
-    else if (name.endsWith('.jsonl')) values += await underLock(files, path, lockOf(path, name));
+    else if (name.endsWith('.jsonl')) values += await underLock(files, path, findLock(path, name));
   }
   return values;
 }
 
-function lockOf(path: string, name: string): string {
+function findLock(path: string, name: string): string {
   return name === 'journal.jsonl' ? join(dirname(path), 'lock') : path.replace(/\.jsonl$/, '.lock');
 }
 
@@ -104,7 +104,7 @@ function sealedAnew(atRest: AtRest, stored: string): string | undefined {
 async function resealWhole({ atRest }: Files, path: string): Promise<number> {
   return describeErrors(path, ATTEMPT, async () => {
     const anew = sealedAnew(atRest, await readText(path));
-    // Its name is the hash of its text: whoever writes it meanwhile writes the same.
+    // Its name is the hash of its text: another writer writes the same.
     if (anew !== undefined) await replaceFile(path, anew);
     return anew === undefined ? 0 : 1;
   });

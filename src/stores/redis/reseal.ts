@@ -13,7 +13,7 @@ const AT_ONCE = 100;
 const FRAME_HEAD = 16;
 const ATTEMPT = 'encrypt anew what is stored';
 
-/** Fields of a hash that hold what people, models and tools have said, or records; all other fields are ids, numbers and hashes. */
+/** Fields of a hash that hold what people, models and tools wrote, or records; all other fields are ids, numbers and hashes. */
 const CONTENT: Readonly<Record<string, RegExp>> = {
   entries: /^\d+$/,
   effects: /^result:/,
@@ -42,7 +42,7 @@ type Counts = Omit<Resealed, 'place'>;
 const NOTHING: Counts = { values: 0, left: 0 };
 
 async function resealKey(link: RedisLink, key: string): Promise<Counts> {
-  const [name = '', part] = nameOf(key);
+  const [name = '', part] = parseName(key);
   if (name === 'memory') return resealMemory(link, key);
   if (name === 'changes') return resealList(link, key);
   if (name === 'waiting') return resealBytes(link, key);
@@ -54,7 +54,7 @@ async function resealKey(link: RedisLink, key: string): Promise<Counts> {
 }
 
 /** The last part of a key, and what stands behind it. */
-function nameOf(key: string): readonly [name: string, part?: string] {
+function parseName(key: string): readonly [name: string, part?: string] {
   const parts = key.slice(key.indexOf('}:') + 2).split(':');
   const isOfLife = key.startsWith('perdura:{c:') && parts.length > 1;
   const [name = '', ...rest] = isOfLife ? parts.slice(1) : parts;
