@@ -14,6 +14,7 @@ import { errorMessage } from './platform/errors.js';
 export type { PerduraClient, Started, StreamTurnOptions } from './client/interface.js';
 export { createClientWith, type ClientOptions } from './client/perdura-client.js';
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export { createEncryptionCodec } from './client/temporal/encryption.js';
 export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/sending.js';
 export type { ChangeOptions } from './client/temporal/patience.js';
 export type { AppEventToDispatch, Dispatched } from './client/stepping.js';

@@ -6,10 +6,29 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { KEY_BYTES } from '../platform/at-rest.js';
-import { errorCode } from '../platform/errors.js';
+import { z } from 'zod';
+import { ConfigError, errorCode } from '../platform/errors.js';
 import { deriveKey } from '../platform/seal.js';
 import { decodeText } from '../records/file-type.js';
-import { ConfigError, type EncryptionSetting, type Secrets } from './settings.js';
+import type { Secrets } from './settings.js';
+
+/** Where the keys come from that encrypt what is stored. */
+export type EncryptionSetting =
+  | { readonly from: 'secret' }
+  | { readonly from: 'file'; readonly path: string }
+  | { readonly from: 'command'; readonly words: readonly [string, ...string[]] };
+
+export const encryptionSetting = z.string().transform((text, context): EncryptionSetting | undefined => {
+  const [, from = '', rest = ''] = /^([a-z]+)(?::\s*(.+))?$/s.exec(text) ?? [];
+  const [program, ...others] = rest.split(/\s+/);
+  if (from === 'off' && rest === '') return undefined;
+  if (from === 'secret' && rest === '') return { from };
+  if (from === 'file' && rest !== '') return { from, path: rest };
+  if (from === 'command' && program) return { from, words: [program, ...others] };
+  const message = 'off, secret (the keys come from PERDURA_SECRET), file:PATH or command:PROGRAM ARGUMENT … (each a key a line)';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
 
 /** The newest first, 32 bytes each; none where nothing is encrypted. Throws `ConfigError`. */
 export type EncryptionRoots = () => readonly Uint8Array[];

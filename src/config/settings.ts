@@ -5,7 +5,11 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigError } from '../platform/errors.js';
 import { WEBHOOK_EVENTS } from '../records/turn-end.js';
+import { encryptionSetting } from './encryption.js';
+
+export { ConfigError };
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 /** How much a worker logs. */
@@ -13,11 +17,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Variables by their names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** A setting has a value that cannot be used; the message names it and says what to write instead. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
 
 export interface Setting {
   readonly name: string;
@@ -145,24 +144,6 @@ const webhookEvents = z
   .transform((text) => text.split(',').map((one) => one.trim()))
   .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
   .readonly();
-
-/** Where the keys come from that encrypt what is stored. */
-export type EncryptionSetting =
-  | { readonly from: 'secret' }
-  | { readonly from: 'file'; readonly path: string }
-  | { readonly from: 'command'; readonly words: readonly [string, ...string[]] };
-
-const encryption = z.string().transform((text, context): EncryptionSetting | undefined => {
-  const [, from = '', rest = ''] = /^([a-z]+)(?::\s*(.+))?$/s.exec(text) ?? [];
-  const [program, ...others] = rest.split(/\s+/);
-  if (from === 'off' && rest === '') return undefined;
-  if (from === 'secret' && rest === '') return { from };
-  if (from === 'file' && rest !== '') return { from, path: rest };
-  if (from === 'command' && program) return { from, words: [program, ...others] };
-  const message = 'off, secret (the keys come from PERDURA_SECRET), file:PATH or command:PROGRAM ARGUMENT … (each a key a line)';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
 
 /** The ten that most people set; docs and `doctor` show them first. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
 const COMMON = [
@@ -394,7 +375,7 @@ const OTHERS = [
   {
     name: 'PERDURA_ENCRYPTION',
     key: 'encryption',
-    schema: encryption.optional(),
+    schema: encryptionSetting.optional(),
     meaning:
       'encrypts what is stored, in Temporal and in the store, by keys from `secret`, `file:PATH` or `command:PROGRAM …`: the same for all workers, gateways and commands (docs/how-to/encrypt.md); plain without it',
   },

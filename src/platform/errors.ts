@@ -36,3 +36,8 @@ interface ErrorFields {
 export function errorFields(error: unknown): ErrorFields {
   return typeof error === 'object' && error !== null ? error : {};
 }
+
+/** A setting has a value that cannot be used; the message names it and says what to write instead. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
