@@ -1,6 +1,6 @@
 /** A few hundred things that nobody has thought of; with PERDURA_LONG=1 tens of thousands. PERDURA_SEED says the same again. */
 import * as fc from 'fast-check';
-import { seed } from '../determinism/random.js';
+import { seed } from '../storm/random.js';
 import { figure, LONG } from '../support/scene.js';
 import { standInAWorld, troubleAfter } from './attack.js';
 import { anything } from './grammar.js';

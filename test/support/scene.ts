@@ -25,6 +25,11 @@ import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 export interface SceneOptions extends MessagesApiOptions {
   /** Redis with AOF, of this scene alone; files without it. */
   readonly redis?: boolean;
+  /** Further arguments of that Redis, and what is done with its folder before it starts. */
+  readonly redisArgs?: readonly string[];
+  readonly onRedisFolder?: (folder: string) => Promise<void>;
+  /** Its folder stays. */
+  readonly keep?: boolean;
   /** A Temporal server of this scene alone, with its database in a file; the shared one without it. */
   readonly ownTemporal?: boolean;
   /** Content of agents/default/agent.json. */
@@ -33,7 +38,7 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly files?: Readonly<Record<string, string>>;
   /**
    * A dead worker's conversations wait for it a second, and not the five of the product: for tests of what is done after a kill. When it is
-   * done, those have the product's own wait that are about it (worker-killed, tool-killed, kill-storm).
+   * done, those have the product's own wait that are about it (worker-killed, tool-killed).
    */
   readonly impatient?: boolean;
   /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
@@ -44,13 +49,10 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface GatewayProcess {
+export interface GatewayProcess extends WorkerProcess {
   readonly url: string;
   readonly port: number;
   readonly token: string;
-  /** SIGKILL, and until it is gone. */
-  kill(): Promise<void>;
-  log(): string;
 }
 
 export interface LedgerLine {
@@ -74,16 +76,18 @@ export interface Scene {
   /** SIGKILL of Redis or Temporal comes from the test; these start another on the same data. */
   restartRedis(): Promise<void>;
   killTemporal(): Promise<void>;
+  /** Of its Temporal server, 0 where that is everybody's. */
+  readonly temporalPid: number;
   restartTemporal(): Promise<void>;
   /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one; `preload`: before the ledger. */
   startWorker(options?: {
     readonly address?: string;
     readonly apiUrl?: string;
-    readonly preload?: string;
+    readonly preload?: string | readonly string[];
     readonly env?: Readonly<Record<string, string>>;
   }): Promise<WorkerProcess>;
   /** `perdura serve` as a process that can be killed; without `port` on one that is free. */
-  startGateway(options?: { readonly port?: number }): Promise<GatewayProcess>;
+  startGateway(options?: { readonly port?: number; readonly env?: Readonly<Record<string, string>> }): Promise<GatewayProcess>;
   readonly ledger: () => LedgerLine[];
   /** From now on the tools of the ledger end at once. */
   readonly letToolsEnd: () => void;
@@ -96,13 +100,14 @@ export interface Scene {
 const GATEWAY_TOKEN = 'a-token-that-only-tests-have';
 const IMPATIENCE: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s' };
 
-interface OpenScene extends Scene {
+export interface OpenScene extends Scene {
   /** Aborted at first when the scene closes. */
   readonly leaving: AbortController;
   close(): Promise<void>;
 }
 
-async function openScene(options: SceneOptions): Promise<OpenScene> {
+/** For programs that are no test: `close` it. */
+export async function openScene(options: SceneOptions): Promise<OpenScene> {
   const ends: (() => unknown)[] = [];
   const close = async (): Promise<void> => {
     for (let end = ends.pop(); end; end = ends.pop()) await Promise.resolve(end()).catch(() => undefined);
@@ -117,10 +122,11 @@ async function openScene(options: SceneOptions): Promise<OpenScene> {
 
 async function build(options: SceneOptions, ends: (() => unknown)[], close: () => Promise<void>): Promise<OpenScene> {
   const dir = await mkdtemp(join(tmpdir(), 'perdura-scene-'));
-  ends.push(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
+  if (options.keep !== true) ends.push(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
   await mkdir(join(dir, 'agents', 'default'), { recursive: true });
   await mkdir(join(dir, 'workspace'));
   await mkdir(join(dir, 'redis'));
+  await options.onRedisFolder?.(join(dir, 'redis'));
   await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(dir, 'workspace', name), text);
 
@@ -130,7 +136,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   ends.push(() => api.close());
 
   const startOwnRedis = async (port?: number): Promise<RedisServer> => {
-    const server = await startRedis({ dir: join(dir, 'redis'), appendonly: true, ...(port === undefined ? {} : { port }) });
+    const server = await startRedis({ dir: join(dir, 'redis'), appendonly: true, args: options.redisArgs, ...(port === undefined ? {} : { port }) });
     const spare = dieWithUs(server.pid);
     ends.push(async () => {
       await server.kill();
@@ -191,6 +197,9 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     async restartRedis() {
       redis = await startOwnRedis(redis?.port);
     },
+    get temporalPid() {
+      return temporalServer?.pid ?? 0;
+    },
     async killTemporal() {
       await temporalServer?.kill();
     },
@@ -199,8 +208,8 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     },
     async startWorker({ address: way = address, apiUrl = api.url, preload, env = {} } = {}) {
       const preloads = [
-        ...(preload === undefined ? [] : [preload]),
-        ...(options.impatient ? [join(__dirname, '..', 'determinism', 'worker-settings.cjs')] : []),
+        ...[preload ?? []].flat(),
+        ...(options.impatient ? [join(__dirname, 'worker-settings.cjs')] : []),
         ...(options.ledger ? [join(__dirname, 'ledger-tools.cjs')] : []),
       ];
       const settings: Record<string, string> = options.impatient ? { STORM_WORKER: JSON.stringify(IMPATIENCE) } : {};
@@ -209,16 +218,16 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
       await worker.ready;
       return worker;
     },
-    async startGateway({ port: wanted } = {}) {
+    async startGateway({ port: wanted, env = {} } = {}) {
       const port = wanted ?? (await freePort());
       const served = startWorkerProcess({
-        env: { ...environment(address, api.url), PERDURA_GATEWAY_TOKEN: GATEWAY_TOKEN },
+        env: { ...environment(address, api.url), PERDURA_GATEWAY_TOKEN: GATEWAY_TOKEN, ...env },
         cwd: dir,
         command: { args: ['serve', '--port', String(port), '--requests-per-minute', '100000'], readyOn: 'serving http' },
       });
       ends.push(() => served.kill());
       await served.ready;
-      return { url: `http://127.0.0.1:${port}`, port, token: GATEWAY_TOKEN, kill: () => served.kill(), log: () => served.log() };
+      return { ...served, url: `http://127.0.0.1:${port}`, port, token: GATEWAY_TOKEN };
     },
     ledger: () =>
       existsSync(ledgerFile)

@@ -2,7 +2,7 @@
  * What the model is to do stands in the message that it answers, so that any attempt of any call, on any worker, gets the same answer:
  * `plan:{…}:end`, rounds of tool calls and then words. A task for a sub-agent has a plan of its own inside.
  */
-import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { blocksOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply, type ToolCall } from '../support/provider-apis/reply.js';
 import { roundsSoFar, saidIn } from '../support/echo-model.js';
 import { pick, type Random } from './random.js';
@@ -20,7 +20,10 @@ const SUMMARY = JSON.stringify({
   semantic: [{ fact: 'The person is in a hurry.', tags: ['person'], confidence: 0.9, salience: 0.5 }],
 });
 
-/** Only the agent itself has tools: what is asked without any is a summary. */
+/**
+ * Only the agent itself has tools: what is asked without any is a summary. A whole answer names the messages that it answers, those that
+ * came since the last one.
+ */
 export function answerByPlan(request: ApiRequest): Reply {
   if ((request.tools ?? []).length === 0) return text(SUMMARY);
   const plan = saidIn(request)
@@ -28,13 +31,27 @@ export function answerByPlan(request: ApiRequest): Reply {
     .findLast((found) => found !== undefined);
   const calls = plan?.rounds[roundsSoFar(request)];
   const chunks = { size: 40, delayMs: plan?.pause ?? 0 };
-  return { ...(calls ? callTools(...calls) : text('Done as you said. '.repeat(plan?.words ?? 1))), chunks };
+  const answer = `For ${answeredBy(request).map((id) => `[[${id}]]`).join(' ')}: done as you said. ${'Nothing else is left to do. '.repeat(plan?.words ?? 1)}`;
+  return { ...(calls ? callTools(...calls) : text(answer)), chunks };
 }
 
-/** A message with a plan in it, at most `depth` sub-agents deep. */
-export function planned(random: Random, depth: number): string {
-  const rounds = Array.from({ length: pick(random, [0, 0, 1, 1, 2]) }, () =>
-    Array.from({ length: pick(random, [1, 1, 2, 3]) }, () => call(random, depth)),
+/** The messages of people in the request, oldest first; a memory that quotes one is not one. */
+export function marksIn(request: ApiRequest): string[] {
+  return saidIn(request).flatMap((said) => (said.startsWith('[[') ? [said.slice(2, said.indexOf(']]'))] : []));
+}
+
+/** Those since the last answer without calls. */
+function answeredBy(request: ApiRequest): string[] {
+  const last = request.messages.findLastIndex(
+    ({ role, content }) => role === 'assistant' && !blocksOf(content).some(({ type }) => type === 'tool_use'),
+  );
+  return marksIn({ ...request, messages: request.messages.slice(last + 1) });
+}
+
+/** A message with a plan in it, at most `depth` sub-agents deep; a simple one asks for little. */
+export function planned(random: Random, depth: number, isSimple = false): string {
+  const rounds = Array.from({ length: pick(random, isSimple ? [0, 0, 0, 1] : [0, 0, 1, 1, 2]) }, () =>
+    Array.from({ length: pick(random, isSimple ? [1, 1, 1, 2] : [1, 1, 2, 3]) }, () => call(random, depth)),
   );
   const plan: Plan = { rounds, words: pick(random, [1, 5, 80]), pause: pick(random, [0, 0, 5, 40]) };
   return `Please plan:${JSON.stringify(plan)}:end`;
@@ -51,7 +68,7 @@ function call(random: Random, depth: number): ToolCall {
     // Waits for approval.
     { name: 'pay', input: { item, ms } },
   ];
-  if (depth === 0 || random() < 0.6) return pick(random, calls);
+  if (depth === 0 || random() < 0.7) return pick(random, calls);
   const agent = pick(random, ['default', 'brief', 'small']);
   return { name: 'delegate', input: { task: planned(random, depth - 1), title: item, agent } };
 }

@@ -1,3 +1,0 @@
-import { stormTest } from './storm.js';
-
-stormTest({ killsServer: false });

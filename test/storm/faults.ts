@@ -1,0 +1,251 @@
+/**
+ * What a storm does to the processes of an installation: workers, gateway, Redis and Temporal are killed with -9, stopped and continued, at
+ * moments of chance; Redis is slow and wrong, its disk fills up. Whoever is dead is started again, as a supervisor would.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WorkerOptions } from '@temporalio/worker';
+import type { GatewayProcess, Scene } from '../support/scene.js';
+import type { WorkerProcess } from '../support/worker-process.js';
+import type { Disk } from './disk.js';
+import { pick, type Random } from './random.js';
+import type { WrongRedis } from './wrong-redis.js';
+
+export interface Installation {
+  readonly scene: Scene;
+  readonly random: Random;
+  readonly wrongRedis?: WrongRedis;
+  readonly disk?: Disk;
+  /** Milliseconds between two faults, on average. */
+  readonly betweenMs: number;
+  readonly storeLog: string;
+}
+
+export interface Faults {
+  /** How often each was done. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly kills: () => number;
+  /** Processes that ended by themselves, with the end of what they told. */
+  readonly crashed: readonly string[];
+  /** The largest memory of each kind of process, in bytes. */
+  readonly memory: Readonly<Record<string, number>>;
+  readonly gateway: () => GatewayProcess;
+  /** Resolves when everything works again. */
+  end(): Promise<void>;
+}
+
+/** A process, and whatever follows it in its place. */
+interface Post {
+  readonly name: string;
+  process: WorkerProcess;
+  /** Something is being done to it. */
+  isBusy: boolean;
+  readonly start: () => Promise<WorkerProcess>;
+}
+
+const MANY = 1_000;
+/** Of conversations in a hurry it is longer than the time of a task. */
+const STOPPED_MS = 2_600;
+/** A dead worker's conversations wait this long for it; the product waits longer. */
+const COMMON: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s', shutdownGraceTime: '1s' };
+const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActivities: false };
+const CLOCKS_MS = [0, 0, 0, 30_000, -30_000, 86_400_000, -86_400_000];
+
+export async function startFaults(installation: Installation): Promise<Faults> {
+  const { scene, random, wrongRedis, disk, betweenMs, storeLog } = installation;
+  const counts: Record<string, number> = {};
+  const memory: Record<string, number> = {};
+  const crashed: string[] = [];
+  const redisEnv: Record<string, string> = wrongRedis ? { REDIS_URL: `redis://127.0.0.1:${wrongRedis.port}` } : {};
+  let isOver = false;
+
+  const startWorker = (options: Partial<WorkerOptions>) => async (): Promise<WorkerProcess> => {
+    const offBy = pick(random, CLOCKS_MS);
+    if (offBy !== 0) count('worker whose clock is off');
+    const support = join(__dirname, '..', 'support');
+    return scene.startWorker({
+      preload: [...(offBy === 0 ? [] : [join(support, 'clock-off.cjs')]), join(support, 'worker-settings.cjs'), join(__dirname, 'store-log.cjs')],
+      env: { ...redisEnv, STORM_WORKER: JSON.stringify(options), STORE_LOG: storeLog, CLOCK_OFF_MS: String(offBy) },
+    });
+  };
+  const post = async (name: string, start: () => Promise<WorkerProcess>): Promise<Post> => ({ name, start, process: await start(), isBusy: false });
+  let gatewayPort: number | undefined;
+  const startGateway = async (): Promise<GatewayProcess> => {
+    const gateway = await scene.startGateway({ env: redisEnv, ...(gatewayPort === undefined ? {} : { port: gatewayPort }) });
+    gatewayPort = gateway.port;
+    return gateway;
+  };
+  const [gateway, ...workers] = await Promise.all([
+    post('gateway', startGateway),
+    post('worker', startWorker({ ...COMMON })),
+    post('worker', startWorker({ ...COMMON, maxCachedWorkflows: pick(random, [2, MANY]) })),
+    post('worker', startWorker({ ...WORKFLOWS_ALONE, maxCachedWorkflows: pick(random, [0, 1]) })),
+    post('worker', startWorker({ ...WORKFLOWS_ALONE, maxCachedWorkflows: MANY })),
+  ]);
+  const posts = [gateway, ...workers];
+
+  function count(what: string): void {
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+
+  /** As often as it takes: what it needs may be away as well. */
+  const again = async <T>(start: () => Promise<T>): Promise<T> => {
+    for (let left = 400; ; left--) {
+      try {
+        return await start();
+      } catch (error) {
+        if (left === 0) throw error;
+        await sleep(250);
+      }
+    }
+  };
+  const watch = ({ name, process: watched }: Post, at: Post): void =>
+    void watched.ended.then(async ({ code, signal }) => {
+      if (at.isBusy || isOver || at.process !== watched) return;
+      at.isBusy = true;
+      crashed.push(`${name} ended by itself (${signal ?? code}): ${watched.log().slice(-1_500)}`);
+      await restart(at);
+    });
+  const restart = async (at: Post): Promise<void> => {
+    at.process = await again(at.start);
+    at.isBusy = false;
+    watch(at, at);
+  };
+  posts.forEach((at) => watch(at, at));
+
+  const strike = async (at: Post, what: 'kill' | 'stop' | 'term'): Promise<void> => {
+    at.isBusy = true;
+    note(at, memory);
+    count({ kill: `kill -9 of a ${at.name}`, stop: `SIGSTOP of a ${at.name}`, term: `SIGTERM of a ${at.name}` }[what]);
+    if (what === 'stop') {
+      at.process.pause();
+      await sleep(STOPPED_MS * (0.4 + random()));
+      at.process.resume();
+      at.isBusy = false;
+      return;
+    }
+    await (what === 'kill' ? at.process.kill() : at.process.stop());
+    await restart(at);
+  };
+  const freePost = (of: readonly Post[]): Post | undefined => pick(random, of.filter(({ isBusy }) => !isBusy));
+  const strikeOne = (of: readonly Post[], what: 'kill' | 'stop' | 'term') => async (): Promise<void> => {
+    const at = freePost(of);
+    if (at) await strike(at, what);
+  };
+  /** Servers and their surroundings: one thing at a time. */
+  const busy = new Set<string>();
+  const alone = (name: string, act: () => Promise<void>) => async (): Promise<void> => {
+    if (busy.has(name)) return;
+    busy.add(name);
+    await act().finally(() => busy.delete(name));
+  };
+  const frozen = async (pid: number, ms: number): Promise<void> => {
+    process.kill(pid, 'SIGSTOP');
+    await sleep(ms);
+    process.kill(pid, 'SIGCONT');
+  };
+  const redisIs = (how: Parameters<WrongRedis['be']>[0], ms: number) =>
+    alone('way to redis', async () => {
+      count(`redis ${how}`);
+      wrongRedis?.be(how);
+      await sleep(ms * (0.5 + random()));
+      wrongRedis?.be('right');
+    });
+
+  const ofRedis: readonly (readonly [number, () => Promise<void>])[] = wrongRedis
+    ? [
+        [
+          9,
+          alone('redis', async () => {
+            count('kill -9 of redis');
+            await scene.redis.kill();
+            await again(() => scene.restartRedis());
+          }),
+        ],
+        [1, alone('redis', () => (count('SIGSTOP of redis'), frozen(scene.redis.pid, 3_000 * random())))],
+        [1, redisIs('slow', 3_000)],
+        [1, redisIs('cut', 2_000)],
+        [2, redisIs('loses answers', 3_000)],
+        [1, redisIs('errors', 1_500)],
+        [1, redisIs('silent', 2_500)],
+      ]
+    : [];
+  const ofDisk: readonly (readonly [number, () => Promise<void>])[] = disk
+    ? [
+        [
+          1,
+          alone('disk', async () => {
+            count('disk full');
+            await disk.fill();
+            await sleep(2_000 * (0.5 + random()));
+            await disk.empty();
+          }),
+        ],
+      ]
+    : [];
+  const kinds: readonly (readonly [number, () => Promise<void>])[] = [
+    [20, strikeOne(workers, 'kill')],
+    [2, strikeOne(workers, 'stop')],
+    [1, strikeOne(workers, 'term')],
+    [5, strikeOne([gateway], 'kill')],
+    [1, strikeOne([gateway], 'stop')],
+    [
+      3,
+      alone('temporal', async () => {
+        count('kill -9 of temporal');
+        await scene.killTemporal();
+        await again(() => scene.restartTemporal());
+      }),
+    ],
+    [1, alone('temporal', () => (count('SIGSTOP of temporal'), frozen(scene.temporalPid, 2_000 * random())))],
+    ...ofRedis,
+    ...ofDisk,
+  ];
+  const all = kinds.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+
+  const over = new AbortController();
+  const running = new Set<Promise<void>>();
+  const troubles: unknown[] = [];
+  const blowing = (async () => {
+    while (!isOver) {
+      await sleep(betweenMs * (0.4 + 1.2 * random()), undefined, { signal: over.signal });
+      const fault: Promise<void> = pick(random, all)()
+        .catch((error: unknown) => void troubles.push(error))
+        .finally(() => running.delete(fault));
+      running.add(fault);
+    }
+  })().catch(() => undefined);
+
+  const end = async (): Promise<void> => {
+    over.abort();
+    await blowing;
+    await Promise.all(running);
+    isOver = true;
+    wrongRedis?.be('right');
+    posts.forEach((at) => note(at, memory));
+    if (troubles.length > 0) throw new AggregateError(troubles, `faults that could not be done: ${troubles.map(String).join('; ')}`);
+  };
+  return {
+    counts,
+    crashed,
+    memory,
+    kills: () => Object.entries(counts).reduce((sum, [what, n]) => sum + (what.startsWith('kill -9') ? n : 0), 0),
+    gateway: () => gateway.process as GatewayProcess,
+    end,
+  };
+}
+
+/** How much memory it has. */
+function note({ name, process: of }: Post, memory: Record<string, number>): void {
+  memory[name] = Math.max(memory[name] ?? 0, residentBytes(of.pid));
+}
+
+function residentBytes(pid: number): number {
+  try {
+    const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return 1024 * Number(kilobytes ?? 0);
+  } catch {
+    return 0;
+  }
+}
