@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { renderShort, renderTables } from '../bench/peers/tables.mjs';
 import { report, run } from './report.mjs';
 import { readRules, ruleFiles } from './rules.mjs';
+import { readRows, rowCells } from './security-rows.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const PEERS_RESULT = 'bench/results/peers.json';
@@ -78,6 +79,18 @@ const REGIONS = [
       );
     },
   },
+  ...[
+    ['hostile inputs', 'S'],
+    ['faults', 'F'],
+  ].map(([name, letter]) => ({
+    page: 'docs/security.md',
+    ...madeFrom(name, 'test/security/rows.json'),
+    render: () =>
+      table(
+        ['', 'what is tried', 'by which test, in `test/`', 'last result'],
+        rowCells(readRows().filter(({ id }) => id.startsWith(letter))),
+      ),
+  })),
   { page: 'README.md', marks: ['<!-- peers -->', '<!-- /peers -->'], render: () => peers({ isShort: true }) },
   {
     page: 'docs/explanation/comparison.md',

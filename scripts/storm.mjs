@@ -38,7 +38,10 @@ await run(async () => {
   const redis = await findRedisServer();
   report('Redis', `${redis.path} (${redis.reason})`);
   const namespace = ownNamespace();
-  report('Processes', namespace ? 'in a namespace of their own' : 'not in a namespace of their own, which this system does not allow: no disk is filled');
+  report(
+    'Processes',
+    namespace ? 'in a namespace of their own' : 'not in a namespace of their own, which this system does not allow: no disk is filled',
+  );
   report('Storm', `${options.minutes} minutes, seed ${options.seed}`);
   const folder = mkdtempSync(join(tmpdir(), 'perdura-storm-'));
   try {

@@ -44,7 +44,9 @@ async function inStore({ client, journal, said }: Person, conversation: string):
   const count = (id: string): number => entries.filter(({ messageId }) => messageId === id).length;
   const ids = said.filter((one: Said) => one.conversation === conversation).map(({ message }) => message.id);
   return {
-    missing: ids.filter((id) => journal.outcomeOf(conversation, id) === 'end' && count(id) === 0).map((id) => `${id} was answered, and the store does not have it`),
+    missing: ids
+      .filter((id) => journal.outcomeOf(conversation, id) === 'end' && count(id) === 0)
+      .map((id) => `${id} was answered, and the store does not have it`),
     doubled: ids.filter((id) => count(id) > 1).map((id) => `${id} is ${count(id)} times in the store`),
   };
 }

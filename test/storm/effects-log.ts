@@ -6,7 +6,12 @@ import { effectModel, linearize, type EffectOperation } from './linearizable.js'
 interface Line {
   readonly call: string;
   readonly at: number;
-  readonly ops?: readonly { readonly kind: 'reserve' | 'commit' | 'fence'; readonly effect: string; readonly hash?: string; readonly given?: string }[];
+  readonly ops?: readonly {
+    readonly kind: 'reserve' | 'commit' | 'fence';
+    readonly effect: string;
+    readonly hash?: string;
+    readonly given?: string;
+  }[];
   readonly ends?: readonly { readonly status: 'reserved' | 'committed' | 'fenced' | 'conflict'; readonly value?: string }[];
 }
 

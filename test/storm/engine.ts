@@ -130,7 +130,10 @@ async function storm(
       }
     }),
   );
-  await Promise.race([talking, sleep(until - Date.now() + LAST_MS, undefined, { ref: false, signal: options.stop }).catch(() => undefined)]);
+  await Promise.race([
+    talking,
+    sleep(until - Date.now() + LAST_MS, undefined, { ref: false, signal: options.stop }).catch(() => undefined),
+  ]);
   stopLoad();
   model.clearUp();
   await faults.end();
@@ -158,7 +161,13 @@ async function storm(
   });
 }
 
-function oneTalk(scene: OpenScene, journal: Journal, faults: Faults, n: number, told: Pick<TalkOptions, 'isOver' | 'onStanding'>): Promise<Talk> {
+function oneTalk(
+  scene: OpenScene,
+  journal: Journal,
+  faults: Faults,
+  n: number,
+  told: Pick<TalkOptions, 'isOver' | 'onStanding'>,
+): Promise<Talk> {
   const { temporal, taskQueue, client } = scene;
   const random = chanceOf(n);
   const name = taskQueue.slice(-12);
@@ -194,17 +203,31 @@ function ofHistories(replayed: readonly Replayed[]): Violation[] {
 }
 
 function doneTwice(scene: OpenScene): string[] {
-  const begun = scene.ledger().flatMap(({ what, name, item, callId }) => (what === 'start' && name === 'pay' ? [`${item} (${callId})`] : []));
+  const begun = scene
+    .ledger()
+    .flatMap(({ what, name, item, callId }) => (what === 'start' && name === 'pay' ? [`${item} (${callId})`] : []));
   return begun.filter((item, i) => begun.indexOf(item) !== i).map((item) => `pay ${item} has begun twice`);
 }
 
-function wordsOfProgress(begin: number, faults: Faults, { counts }: Journal, talks: readonly Talk[], { length }: readonly Violation[]): string {
+function wordsOfProgress(
+  begin: number,
+  faults: Faults,
+  { counts }: Journal,
+  talks: readonly Talk[],
+  { length }: readonly Violation[],
+): string {
   const said = `${counts.accepted} messages, ${counts.answered} answers in ${talks.length} conversations`;
   return `${((Date.now() - begin) / 60_000).toFixed(1)} min: ${faults.kills()} kills, ${said}, ${length} violations`;
 }
 
 /** What was said, and the histories, of what was violated. */
-async function keep(folder: string, violations: readonly Violation[], talks: readonly Talk[], replayed: readonly Replayed[], journal: Journal): Promise<string> {
+async function keep(
+  folder: string,
+  violations: readonly Violation[],
+  talks: readonly Talk[],
+  replayed: readonly Replayed[],
+  journal: Journal,
+): Promise<string> {
   const dir = await mkdtemp(join(folder, `perdura-storm-violated-${seed}-`));
   await writeFile(join(dir, 'violations.json'), JSON.stringify(violations, null, 1));
   for (const id of new Set(violations.flatMap(({ conversation }) => conversation ?? []))) {
@@ -212,7 +235,10 @@ async function keep(folder: string, violations: readonly Violation[], talks: rea
     const log = [of?.id ?? id, ...(of?.forks ?? [])].flatMap((one) => journal.log(one).map(wordsOf));
     await writeFile(join(dir, `${id}.json`), JSON.stringify({ talk: of, log }, null, 1));
     for (const { workflowId, runId, problem, history } of replayed.filter((one) => one.workflowId.startsWith(of?.id ?? id)))
-      await writeFile(join(dir, `${workflowId}-${runId}.json`), JSON.stringify({ problem, history: JSON.parse(historyToJSON(history)) as unknown }, null, 1));
+      await writeFile(
+        join(dir, `${workflowId}-${runId}.json`),
+        JSON.stringify({ problem, history: JSON.parse(historyToJSON(history)) as unknown }, null, 1),
+      );
   }
   return dir;
 }

@@ -46,7 +46,7 @@ interface Post {
 
 const MANY = 1_000;
 /** Of conversations in a hurry it is longer than the time of a task. */
-const STOPPED_MS = 2_600;
+const STOPPED_MS = 4_600;
 /** A dead worker's conversations wait this long for it; the product waits longer. */
 const COMMON: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s', shutdownGraceTime: '1s' };
 const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActivities: false };
@@ -65,11 +65,20 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     if (offBy !== 0) count('worker whose clock is off');
     const support = join(__dirname, '..', 'support');
     return scene.startWorker({
-      preload: [...(offBy === 0 ? [] : [join(support, 'clock-off.cjs')]), join(support, 'worker-settings.cjs'), join(__dirname, 'store-log.cjs')],
+      preload: [
+        ...(offBy === 0 ? [] : [join(support, 'clock-off.cjs')]),
+        join(support, 'worker-settings.cjs'),
+        join(__dirname, 'store-log.cjs'),
+      ],
       env: { ...redisEnv, STORM_WORKER: JSON.stringify(options), STORE_LOG: storeLog, CLOCK_OFF_MS: String(offBy) },
     });
   };
-  const post = async (name: string, start: () => Promise<WorkerProcess>): Promise<Post> => ({ name, start, process: await start(), isBusy: false });
+  const post = async (name: string, start: () => Promise<WorkerProcess>): Promise<Post> => ({
+    name,
+    start,
+    process: await start(),
+    isBusy: false,
+  });
   let gatewayPort: number | undefined;
   const startGateway = async (): Promise<GatewayProcess> => {
     const gateway = await scene.startGateway({ env: redisEnv, ...(gatewayPort === undefined ? {} : { port: gatewayPort }) });
@@ -128,7 +137,11 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     await (what === 'kill' ? at.process.kill() : at.process.stop());
     await restart(at);
   };
-  const freePost = (of: readonly Post[]): Post | undefined => pick(random, of.filter(({ isBusy }) => !isBusy));
+  const freePost = (of: readonly Post[]): Post | undefined =>
+    pick(
+      random,
+      of.filter(({ isBusy }) => !isBusy),
+    );
   const strikeOne = (of: readonly Post[], what: 'kill' | 'stop' | 'term') => async (): Promise<void> => {
     const at = freePost(of);
     if (at) await strike(at, what);

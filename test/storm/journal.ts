@@ -112,7 +112,10 @@ export function createJournal(now: () => number = () => performance.now()): Jour
       counts.checked += 1;
       counts.operations += log.length;
       const verdict = linearize(queueModel, log);
-      if (!verdict.ok) return [`${conversation}: its queue has no possible order (${verdict.why}); what cannot come next: ${verdict.stuck.map(wordsOf).join('; ')}`];
+      if (!verdict.ok)
+        return [
+          `${conversation}: its queue has no possible order (${verdict.why}); what cannot come next: ${verdict.stuck.map(wordsOf).join('; ')}`,
+        ];
       logs.delete(conversation);
       sights.delete(conversation);
       return [];
@@ -132,9 +135,7 @@ export function complete(log: readonly QueueOperation[]): readonly QueueOperatio
     if (kind === 'withdraw') return !taken.has(id) && of('answer', id).every((op) => op.kind === 'answer' && op.outcome === 'withdrawn');
     return taken.has(id) || of('answer', id).length > 0 || of('withdraw', id).length > 0;
   });
-  const unseen = new Set(
-    kept.flatMap((op) => (op.kind === 'answer' && op.outcome !== 'withdrawn' && !taken.has(op.id) ? [op.id] : [])),
-  );
+  const unseen = new Set(kept.flatMap((op) => (op.kind === 'answer' && op.outcome !== 'withdrawn' && !taken.has(op.id) ? [op.id] : [])));
   const supplied = [...unseen].map((id): QueueOperation => {
     const call = Math.min(...of('accept', id).map((op) => op.call));
     return { kind: 'take', id, call, return: Math.min(...of('answer', id).map((op) => op.return)) };

@@ -1,6 +1,14 @@
 /** The checker of a storm's logs has to refuse what is broken: each kind of broken log, and what trying every order refuses. */
 import * as fc from 'fast-check';
-import { effectModel, linearize, queueModel, type EffectOperation, type Model, type Operation, type QueueOperation } from './linearizable.js';
+import {
+  effectModel,
+  linearize,
+  queueModel,
+  type EffectOperation,
+  type Model,
+  type Operation,
+  type QueueOperation,
+} from './linearizable.js';
 
 type Between = readonly [call: number, end: number];
 
@@ -56,7 +64,10 @@ test.each<readonly [string, readonly QueueOperation[]]>([
   ['a message that was doubled: it is taken twice', [...without(GOOD, isOf('rest', '')), take('c', [12, 17]), rest([19, 20])]],
   ['a message that was doubled: it has two answers', [...GOOD, answer('b', 'turn 9', [21, 22])]],
   ['two messages out of order', [accept('a', [0, 1]), accept('b', [2, 3]), take('b', [2, 5]), take('a', [0, 6])]],
-  ['a message before another that was accepted first, seen only by the order of the model', [accept('a', [0, 1]), accept('b', [2, 3]), take('b', [2, 9]), take('a', [0, 9])]],
+  [
+    'a message before another that was accepted first, seen only by the order of the model',
+    [accept('a', [0, 1]), accept('b', [2, 3]), take('b', [2, 9]), take('a', [0, 9])],
+  ],
   ["another's answer", GOOD.map((op) => (isOf('answer', 'c')(op) ? answer('c', 'turn 3', [5, 16], ['b']) : op))],
   ["another's turn", GOOD.map((op) => (isOf('answer', 'c')(op) ? answer('c', 'turn 2', [5, 16]) : op))],
   ['an answer before the message was taken', [accept('a', [0, 1]), answer('a', 'turn 1', [0, 2]), take('a', [3, 4])]],
@@ -69,7 +80,14 @@ test.each<readonly [string, readonly QueueOperation[]]>([
 });
 
 const reserve = (at: Between, hash = 'h'): EffectOperation => ({ kind: 'reserve', hash, status: 'reserved', ...within(at) });
-const commit = (given: string, at: Between, value = given): EffectOperation => ({ kind: 'commit', hash: 'h', given, status: 'committed', value, ...within(at) });
+const commit = (given: string, at: Between, value = given): EffectOperation => ({
+  kind: 'commit',
+  hash: 'h',
+  given,
+  status: 'committed',
+  value,
+  ...within(at),
+});
 const fence = (at: Between): EffectOperation => ({ kind: 'fence', status: 'fenced', ...within(at) });
 
 test('an effect that two workers try, one of which dies, is committed once', () => {
@@ -93,7 +111,10 @@ test.each<readonly [string, readonly EffectOperation[]]>([
   ['a reservation of what is committed', [reserve([0, 1]), commit('x', [2, 3]), reserve([4, 5])]],
   ['a reservation by another request', [reserve([0, 1]), reserve([2, 3], 'other')]],
   ['a value that was never given', [reserve([0, 1]), commit('x', [2, 3], 'z')]],
-  ['a commit that was forgotten', [reserve([0, 1]), commit('x', [2, 3]), { kind: 'commit', hash: 'h', given: 'y', status: 'committed', value: 'y', ...within([6, 7]) }]],
+  [
+    'a commit that was forgotten',
+    [reserve([0, 1]), commit('x', [2, 3]), { kind: 'commit', hash: 'h', given: 'y', status: 'committed', value: 'y', ...within([6, 7]) }],
+  ],
 ])('refused: an effect with %s', (_, log) => {
   expect(linearize(effectModel, log)).toMatchObject({ ok: false });
 });
@@ -106,7 +127,13 @@ function bruteForce<State, Op extends Operation>({ first, step }: Model<State, O
       if (left.some((other) => other.return < op.call)) return false;
       const isFirst = !left.slice(0, left.indexOf(op)).some(({ process }) => process !== undefined && process === op.process);
       const after = isFirst ? step(state, op) : undefined;
-      return after !== undefined && go(after, left.filter((other) => other !== op));
+      return (
+        after !== undefined &&
+        go(
+          after,
+          left.filter((other) => other !== op),
+        )
+      );
     });
   };
   return go(first, log);
@@ -126,7 +153,12 @@ const queueOp: fc.Arbitrary<QueueOperation> = fc
     );
   });
 const effectOp: fc.Arbitrary<EffectOperation> = fc
-  .record({ call: fc.integer({ min: 0, max: 8 }), takes: fc.integer({ min: 0, max: 5 }), value: fc.constantFrom('x', 'y'), given: fc.constantFrom('x', 'y') })
+  .record({
+    call: fc.integer({ min: 0, max: 8 }),
+    takes: fc.integer({ min: 0, max: 5 }),
+    value: fc.constantFrom('x', 'y'),
+    given: fc.constantFrom('x', 'y'),
+  })
   .chain(({ call, takes, value, given }) => {
     const at: Between = [call, call + takes];
     return fc.constantFrom<EffectOperation>(

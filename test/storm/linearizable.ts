@@ -23,7 +23,8 @@ export interface Model<State, Op> {
 }
 
 /** `stuck`: what could come next in the longest order that was found, and cannot. */
-export type Verdict<Op> = { readonly ok: true } | { readonly ok: false; readonly why: 'no order' | 'too many to try'; readonly stuck: readonly Op[] };
+export type Verdict<Op> =
+  { readonly ok: true } | { readonly ok: false; readonly why: 'no order' | 'too many to try'; readonly stuck: readonly Op[] };
 
 const MOST_TRIED = 300_000;
 
@@ -31,7 +32,7 @@ export function linearize<State, Op extends Operation>({ first, step, key }: Mod
   const ops = log.map((op, at) => ({ op, at })).sort((a, b) => a.op.call - b.op.call || a.at - b.at);
   const place = new Map(ops.map(({ at }, i) => [at, i]));
   const latest = new Map<string, number>();
-  /** The operation of the same process that comes before, by its place in `ops`. */
+  /** By place in `ops`: the operation of the same process before it. */
   const before = new Map<number, number>();
   log.forEach(({ process }, at) => {
     if (process === undefined) return;
@@ -39,8 +40,7 @@ export function linearize<State, Op extends Operation>({ first, step, key }: Mod
     if (earlier !== undefined) before.set(mine, earlier);
     latest.set(process, mine);
   });
-  const done = ops.map(() => false);
-  const tried = new Set<string>();
+  const [done, tried] = [ops.map(() => false), new Set<string>()];
   let longest: { readonly count: number; readonly stuck: readonly Op[] } = { count: -1, stuck: [] };
 
   /** Those that may be next: nothing that is left has returned before their call. */
@@ -147,18 +147,13 @@ export const queueModel: Model<QueueState, QueueOperation> = {
 
 // One effect of the ledger: whoever commits first has committed, for ever; what was fenced before never commits.
 
-export type EffectOperation = Operation &
-  (
-    | { readonly kind: 'reserve'; readonly hash: string; readonly status: 'reserved' | 'committed' | 'fenced' | 'conflict' | 'unheard'; readonly value?: string }
-    /** `given` is what it wanted to commit, `value` what counts. Unheard: the model says what came of it. */
-    | {
-        readonly kind: 'commit';
-        readonly hash: string;
-        readonly given: string;
-        readonly status: 'committed' | 'fenced' | 'conflict' | 'unheard';
-        readonly value?: string;
-      }
-    | { readonly kind: 'fence'; readonly status: 'fenced' | 'committed' | 'unheard'; readonly value?: string }
+type EffectStatus = 'reserved' | 'committed' | 'fenced' | 'conflict' | 'unheard';
+
+/** `given` is what it wanted to commit, `value` what counts. Unheard: the model says what came of it. */
+export type EffectOperation = Operation & { readonly status: EffectStatus; readonly value?: string } & (
+    | { readonly kind: 'reserve'; readonly hash: string }
+    | { readonly kind: 'commit'; readonly hash: string; readonly given: string }
+    | { readonly kind: 'fence' }
   );
 
 interface EffectState {
@@ -172,7 +167,8 @@ export const effectModel: Model<EffectState, EffectOperation> = {
   key: (state) => JSON.stringify(state),
   step(state, op) {
     const clashes = op.kind !== 'fence' && state.hash !== undefined && state.hash !== op.hash;
-    const status = state.isFenced ? 'fenced' : clashes ? 'conflict' : state.value !== undefined ? 'committed' : op.kind === 'reserve' ? 'reserved' : undefined;
+    const known = state.value === undefined ? undefined : 'committed';
+    const status = state.isFenced ? 'fenced' : clashes ? 'conflict' : (known ?? (op.kind === 'reserve' ? 'reserved' : undefined));
     const agrees = (is: string, value: string | undefined): boolean =>
       op.status === 'unheard' || (op.status === is && (is !== 'committed' || op.value === value));
     switch (op.kind) {

@@ -27,7 +27,10 @@ const WEATHER: Readonly<Record<string, { readonly often: number; readonly blow: 
   'rate limited (429)': { often: 15, blow: (_, random) => faults.rateLimited({ retryAfter: pick(random, [0, 1, 1, 2]) }) },
   'overloaded (529)': { often: 15, blow: () => faults.overloaded() },
   'server error (500, 502)': { often: 10, blow: (_, random) => pick(random, [faults.httpError(500), faults.badGateway()]) },
-  'overloaded in mid-stream': { often: 10, blow: (reply, random) => faults.errorEvent(pick(random, CUTS.slice(1)), 'overloaded_error', reply) },
+  'overloaded in mid-stream': {
+    often: 10,
+    blow: (reply, random) => faults.errorEvent(pick(random, CUTS.slice(1)), 'overloaded_error', reply),
+  },
   'stream cut': {
     often: 25,
     blow: (reply, random) => pick(random, [faults.fin, faults.reset, faults.halfClose])(pick(random, CUTS), reply),

@@ -86,8 +86,8 @@ export async function talk(options: TalkOptions): Promise<Talk> {
   const deeds = kind === 'customer' ? CUSTOMER : TESTER;
   const agent = pick(random, ['default', 'brief', 'brief', 'small']);
   const mode = kind === 'tester' && random() < 0.1 ? 'stepping' : 'auto';
-  // One that a worker that is stopped for a while cannot keep.
-  const hurried = random() < 0.5 ? ({ workflowTaskTimeout: '2s' } as const) : {};
+  // One that a worker that is stopped for a while cannot keep. A machine without a processor for it cannot either, and tries for ever.
+  const hurried = random() < 0.15 ? ({ workflowTaskTimeout: '4s' } as const) : {};
   log.push(`start ${kind} ${agent} ${mode} ${hurried.workflowTaskTimeout ?? ''}`);
   const outstanding: Promise<unknown>[] = [];
   let audited: Audited | undefined;

@@ -31,7 +31,9 @@ export function answerByPlan(request: ApiRequest): Reply {
     .findLast((found) => found !== undefined);
   const calls = plan?.rounds[roundsSoFar(request)];
   const chunks = { size: 40, delayMs: plan?.pause ?? 0 };
-  const answer = `For ${answeredBy(request).map((id) => `[[${id}]]`).join(' ')}: done as you said. ${'Nothing else is left to do. '.repeat(plan?.words ?? 1)}`;
+  const answer = `For ${answeredBy(request)
+    .map((id) => `[[${id}]]`)
+    .join(' ')}: done as you said. ${'Nothing else is left to do. '.repeat(plan?.words ?? 1)}`;
   return { ...(calls ? callTools(...calls) : text(answer)), chunks };
 }
 

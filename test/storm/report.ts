@@ -52,7 +52,12 @@ export interface StormReport {
   readonly stuck: number;
   readonly crashed: number;
   readonly lostAnswersOfRedis: number;
-  readonly checked: { readonly queueOperations: number; readonly effects: number; readonly effectOperations: number; readonly unheard: number };
+  readonly checked: {
+    readonly queueOperations: number;
+    readonly effects: number;
+    readonly effectOperations: number;
+    readonly unheard: number;
+  };
   readonly turnSeconds: { readonly count: number; readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
   readonly memoryMiB: Readonly<Record<string, number>>;
   readonly census: Census;
@@ -90,7 +95,10 @@ export function toReport(measured: Measured): StormReport {
     },
     turnSeconds: { count: ms.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
     memoryMiB: Object.fromEntries(
-      Object.entries({ ...faults.memory, 'this program': process.resourceUsage().maxRSS * 1024 }).map(([name, bytes]) => [name, Math.round(bytes / 1024 ** 2)]),
+      Object.entries({ ...faults.memory, 'this program': process.resourceUsage().maxRSS * 1024 }).map(([name, bytes]) => [
+        name,
+        Math.round(bytes / 1024 ** 2),
+      ]),
     ),
     ...{ census, violations },
     ...(keptIn === undefined ? {} : { keptIn }),
@@ -113,7 +121,10 @@ export function render(report: StormReport): string {
     ['lost', report.lost],
     ['doubled', report.doubled],
     ['queues without a possible order', `${report.outOfOrder} (${checked.queueOperations} operations checked)`],
-    ['effects without a possible order', `${count(report, 'an effect is committed once')} (${checked.effects} effects, ${checked.effectOperations} operations, ${checked.unheard} unheard)`],
+    [
+      'effects without a possible order',
+      `${count(report, 'an effect is committed once')} (${checked.effects} effects, ${checked.effectOperations} operations, ${checked.unheard} unheard)`,
+    ],
     ['side effects run twice', `${report.sideEffectsTwice} of ${report.sideEffects}`],
     ['requests refused as malformed (400)', report.badRequests],
     ['histories that do not replay', `${report.unreplayable} of ${report.histories}`],

@@ -136,7 +136,12 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   ends.push(() => api.close());
 
   const startOwnRedis = async (port?: number): Promise<RedisServer> => {
-    const server = await startRedis({ dir: join(dir, 'redis'), appendonly: true, args: options.redisArgs, ...(port === undefined ? {} : { port }) });
+    const server = await startRedis({
+      dir: join(dir, 'redis'),
+      appendonly: true,
+      args: options.redisArgs,
+      ...(port === undefined ? {} : { port }),
+    });
     const spare = dieWithUs(server.pid);
     ends.push(async () => {
       await server.kill();

@@ -1,0 +1,59 @@
+/** The storm that anyone can run, for a minute: `npm run storm` as people run it, in processes of its own. */
+import { spawn } from 'node:child_process';
+import { readdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { figure } from '../support/scene.js';
+import type { StormReport } from './report.js';
+
+const SEED = '20261128';
+const root = join(__dirname, '..', '..');
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function storm(folder: string, ...args: readonly string[]): Promise<Ran> {
+  const child = spawn(process.execPath, [join(root, 'scripts', 'storm.mjs'), ...args], {
+    cwd: root,
+    env: { ...process.env, TMPDIR: folder },
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
+}
+
+let folder = '';
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'perdura-storms-'))));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([['redis'], ['files']])(
+  'a storm of a minute: everything that must hold holds, and nothing is left behind (%s)',
+  async (store) => {
+    const args = ['--minutes', '1', '--seed', SEED, '--store', store, '--at-once', '8', '-o', 'json'];
+    const { code, stdout, stderr } = await storm(folder, ...args);
+    if (code !== 0 && code !== 1) throw new Error(stderr);
+    const report = JSON.parse(stdout) as StormReport;
+    const { violations, kills, messages, answers, checked, census, turnSeconds } = report;
+    figure(
+      `storm on ${store} (seed ${SEED}): ${kills} kills, ${messages} messages, ${answers} answers, ${report.histories} histories, ` +
+        `${checked.queueOperations} + ${checked.effectOperations} operations; a turn ${turnSeconds.p50} s (p50), ${turnSeconds.max} s at most`,
+    );
+    expect(violations).toEqual([]);
+    expect({ code, left: readdirSync(folder).filter((name) => name.startsWith('perdura')) }).toEqual({ code: 0, left: [] });
+    // A storm in which these did not happen proves nothing.
+    const happened = { kills, messages, answers, queue: checked.queueOperations, effects: checked.effects, updates: census.updates };
+    for (const [name, count] of Object.entries({ ...happened, handOvers: census.handOvers }))
+      expect({ [name]: count }).not.toEqual({ [name]: 0 });
+  },
+  1_800_000,
+);
+
+test('what it cannot be told is said, with its help', async () => {
+  const { code, stderr } = await storm(folder, '--minutes', 'many');
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(/--minutes takes a number[^]*--seed N/) });
+  expect(await storm(folder, '--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('npm run storm -- [options]') });
+});
