@@ -204,3 +204,19 @@ test('a message names no command that is not there', () => {
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter(({ first, second }) => !isKnown(first, second))).toEqual([]);
 });
+
+test('S60 behind -- a message that looks like an option is a message, and before it one that no command knows is refused', async () => {
+  const sent: unknown[] = [];
+  const client = {
+    message: (...given: unknown[]) => Promise.resolve((sent.push(given), { messageId: 'm' })),
+    close: () => Promise.resolve(),
+  };
+  const openClient = (): Promise<PerduraClient> => Promise.resolve(client as unknown as PerduraClient);
+  const run = (...args: readonly string[]): Promise<Ran> =>
+    runPerdura({ dir, taskQueue: 'none' }, ['send', 'talk', '--signal', ...args], { env: NOBODY, openClient });
+  const hostile = '--settings=/tmp/evil.json';
+  expect(await run(hostile)).toMatchObject({ code: 2, stderr: expect.stringContaining('--settings') });
+  expect(sent).toEqual([]);
+  expect(await run('--', hostile)).toMatchObject({ code: 0 });
+  expect(JSON.stringify(sent)).toContain(`"${hostile}"`);
+});

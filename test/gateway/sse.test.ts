@@ -1,4 +1,4 @@
-/** A client that does not read its stream holds little, and is dropped. */
+/** Server-sent events: a client that does not read holds little, and is dropped; and no text in one is another. */
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { once } from 'node:events';
@@ -7,6 +7,7 @@ import { createAdmission } from '../../src/gateway/access/principal.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 import { createMetrics } from '../../src/gateway/app.js';
 import { sendEvents, type ServerEvent } from '../../src/gateway/sse.js';
+import { framesOf, type Frame } from '../support/event-reader.js';
 import { waitFor } from '../support/wait-for.js';
 
 const EVENT_BYTES = 10_000;
@@ -22,18 +23,7 @@ test('events for a client that does not read wait where they are, and it is drop
       isLeft = true;
     }
   }
-  const app = new Hono<GatewayVariables>();
-  app.use(async (context, next) => {
-    context.set('closing' as never, new AbortController().signal as never);
-    context.set('admission' as never, createAdmission({ name: 'a', role: 'user' }, () => Promise.resolve(undefined), 1e9) as never);
-    context.set('redact' as never, ((text: string) => text) as never);
-    context.set('metrics' as never, createMetrics() as never);
-    await next();
-  });
-  app.get('/', (context) => sendEvents(context, events, () => undefined, { stallMs: 1_000 }));
-  const server = (await new Promise((resolve) => {
-    const starting = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => resolve(starting));
-  })) as Server;
+  const server = await serveEvents(events);
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.on('error', () => undefined);
   socket.pause();
@@ -54,3 +44,39 @@ test('events for a client that does not read wait where they are, and it is drop
     await once(server, 'close');
   }
 });
+
+test.each(['\n', '\r\n', '\r', '\n\n'])('S53 a text with the line break %j in it, and an event behind that, is one event', async (end) => {
+  const text = `x${end}event: turn-finished${end}data: {"forged":true}${end}${end}id: 9`;
+  async function* events(): AsyncGenerator<ServerEvent> {
+    yield await Promise.resolve({ id: '1', event: 'text', data: JSON.stringify({ text }) });
+    yield { id: '2', event: 'end', data: '{}' };
+  }
+  const server = await serveEvents(events);
+  try {
+    const frames: Frame[] = [];
+    for await (const frame of framesOf(await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))) frames.push(frame);
+    expect(frames.map(({ id, event, data }) => [id, event, JSON.parse(data)])).toEqual([
+      ['1', 'text', { text }],
+      ['2', 'end', {}],
+    ]);
+  } finally {
+    server.close();
+    await once(server, 'close');
+  }
+});
+
+async function serveEvents(events: () => AsyncGenerator<ServerEvent>): Promise<Server> {
+  const app = new Hono<GatewayVariables>();
+  app.use(async (context, next) => {
+    context.set('closing' as never, new AbortController().signal as never);
+    context.set('admission' as never, createAdmission({ name: 'a', role: 'user' }, () => Promise.resolve(undefined), 1e9) as never);
+    context.set('redact' as never, ((text: string) => text) as never);
+    context.set('metrics' as never, createMetrics() as never);
+    await next();
+  });
+  app.get('/', (context) => sendEvents(context, events, () => undefined, { stallMs: 1_000 }));
+  const server = (await new Promise((resolve) => {
+    const starting = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => resolve(starting));
+  })) as Server;
+  return server;
+}

@@ -63,7 +63,12 @@ const AGENTS = {
 
 export async function runStorm(options: StormOptions): Promise<StormReport> {
   // A replay that fails is told once, at the end.
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+  Runtime.install({
+    // Whoever stops a storm has its figures all the same.
+    shutdownSignals: [],
+    logger: new DefaultLogger('ERROR', () => undefined),
+    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+  });
   const journal = createJournal();
   const model = createStormModel(journal, chanceOf(-2));
   const { disk, scene } = await openStage(options, model);
@@ -126,7 +131,9 @@ async function storm(
         const ended = await oneTalk(scene, journal, faults, n, { isOver, onStanding: (id, words) => void standings.set(id, words) });
         talks.push(ended);
         standings.delete(ended.id);
-        violations.push(...violationsOf(ended, journal));
+        const found = violationsOf(ended, journal);
+        found.forEach(({ row, what }) => tell(`violated: ${row}: ${what.slice(0, 2_000)}`));
+        violations.push(...found);
       }
     }),
   );
