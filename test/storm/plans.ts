@@ -27,7 +27,7 @@ const SUMMARY = JSON.stringify({
 export function answerByPlan(request: ApiRequest): Reply {
   if ((request.tools ?? []).length === 0) return text(SUMMARY);
   const plan = saidIn(request)
-    .map(readPlan)
+    .map((said) => readPlan(lastMessage(said)))
     .findLast((found) => found !== undefined);
   const calls = plan?.rounds[roundsSoFar(request)];
   const chunks = { size: 40, delayMs: plan?.pause ?? 0 };
@@ -37,9 +37,17 @@ export function answerByPlan(request: ApiRequest): Reply {
   return { ...(calls ? callTools(...calls) : text(answer)), chunks };
 }
 
-/** The messages of people in the request, oldest first; a memory that quotes one is not one. */
+/** As a person's message begins: at the beginning of a line, also behind what the agent remembers. What quotes it does not. */
+const BEGINNING = /^\[\[([\w-]+)\]\] Please/gm;
+
+/** The messages of people in the request, oldest first. */
 export function marksIn(request: ApiRequest): string[] {
-  return saidIn(request).flatMap((said) => (said.startsWith('[[') ? [said.slice(2, said.indexOf(']]'))] : []));
+  return saidIn(request).flatMap((said) => [...said.matchAll(BEGINNING)].flatMap(([, id]) => id ?? []));
+}
+
+/** The last message in a text that begins with what the agent remembers. */
+function lastMessage(said: string): string {
+  return said.slice([...said.matchAll(BEGINNING)].at(-1)?.index ?? 0);
 }
 
 /** Those since the last answer without calls. */
