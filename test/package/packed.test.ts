@@ -1,6 +1,6 @@
 /** What `npm publish` would send, installed in an empty folder: it runs, and has every page, picture and folder that its pages lead to. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import { ROOT } from '../readme/commands.js';
 import { EXAMPLES, openProject, type Project } from './linked-package.js';
@@ -62,6 +62,29 @@ test('all that its pages lead to is in it', () => {
 test('nothing of what running a project leaves behind is in it', () => {
   const outside = packed.filter((path) => !path.startsWith('dist/'));
   expect(outside.filter((path) => /(^|\/)(\.perdura|\.env|node_modules|memory)(\/|$)|\.(tgz|jsonl|map)$/.test(path))).toEqual([]);
+});
+
+interface Locked {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+}
+
+/** Kilobytes on the disk. */
+function sizeOf(paths: readonly string[]): number {
+  const lines = execFileSync('du', ['-sk', ...paths], { cwd: ROOT, encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  return lines.reduce((sum, line) => sum + Number.parseInt(line, 10), 0);
+}
+
+test('with all that it brings it takes at most 345 MB, half of them Temporal’s library in Rust, for five platforms', () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Readonly<Record<string, Locked>> };
+  const brought = Object.entries(packages).filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional);
+  const there = brought.map(([path]) => path).filter((path) => existsSync(join(ROOT, path)));
+  expect(there).toEqual(expect.arrayContaining(['node_modules/@temporalio/core-bridge', 'node_modules/ioredis']));
+  expect((sizeOf(there) + sizeOf([project.perdura])) / 1024).toBeLessThanOrEqual(345);
+  // What only some need, and those have to add.
+  expect(there.filter((path) => /\/(openai|@google\/genai|ollama|gpt-tokenizer)$/.test(path))).toEqual([]);
 });
 
 test('package.json says what a registry shows', () => {

@@ -1,5 +1,5 @@
 /**
- * Markdown as a terminal shows it. Two ESM libraries, loaded only by who has a terminal with colours.
+ * Markdown as a terminal shows it. Its libraries are loaded only by who has a terminal with colours.
  *
  * 1. The input has passed `toTerminalText`. The output has passed it again, between the renderer's colours: an entity
  *    such as `&#27;` is a control character only once it is rendered.
@@ -7,8 +7,10 @@
  * 3. A block that cannot be rendered is shown as its source.
  * 4. No word of a table is split: where its columns have no room for their words, each row is a list.
  */
+import type * as CodeColours from 'cli-highlight';
 import type CliTable from 'cli-table3';
-import type { Tokens } from 'marked' with { 'resolution-mode': 'import' };
+import type { MarkedExtension, Tokens } from 'marked' with { 'resolution-mode': 'import' };
+import pc from 'picocolors';
 import type { BlockLexer } from './markdown.js';
 import { toTerminalText, wrapWords } from './terminal-text.js';
 
@@ -19,9 +21,9 @@ export interface Markdown {
 }
 
 export async function loadMarkdown(): Promise<Markdown> {
-  const [{ Lexer, Marked }, { markedTerminal }, { default: widthOf }, { default: Table }] = await Promise.all([
+  const [{ Lexer, Marked }, codeColours, { default: widthOf }, { default: Table }] = await Promise.all([
     import('marked'),
-    import('marked-terminal'),
+    import('cli-highlight'),
     import('string-width'),
     import('cli-table3'),
   ]);
@@ -30,20 +32,9 @@ export async function loadMarkdown(): Promise<Markdown> {
     const marked = new Marked();
     /** Columns that lists around it take. */
     let inset = 0;
-    // Its types know an older `marked`.
-    marked.use(markedTerminal({ emoji: false, showSectionPrefix: false, tab: 2 }) as unknown as Parameters<typeof marked.use>[0]);
+    marked.use(inColours(codeColours));
     marked.use({
       renderer: {
-        text(token) {
-          return 'tokens' in token && token.tokens !== undefined ? this.parser.parseInline(token.tokens) : toTerminalText(token.text);
-        },
-        link(token) {
-          const [text, href] = [this.parser.parseInline(token.tokens), toTerminalText(token.href)];
-          return text === href || `mailto:${text}` === href ? text : `${text} (${href})`;
-        },
-        image(token) {
-          return toTerminalText(`[image: ${token.text === '' ? '' : `${token.text}, `}${token.href}]`);
-        },
         hr: () => `${'─'.repeat(Math.min(Math.max(columns - 1, 3), 40))}\n\n`,
         checkbox: () => '',
         list(token) {
@@ -83,6 +74,78 @@ export async function loadMarkdown(): Promise<Markdown> {
       }
     },
   };
+}
+
+/** All that goes by no width: words, weights and colours, and a blank line after each block. */
+export function inColours(codeColours: typeof CodeColours): MarkedExtension {
+  return {
+    renderer: {
+      text(token) {
+        return 'tokens' in token && token.tokens !== undefined ? this.parser.parseInline(token.tokens) : shownText(token.text);
+      },
+      link(token) {
+        const [text, href] = [this.parser.parseInline(token.tokens), toTerminalText(token.href)];
+        return text === href || `mailto:${text}` === href ? text : `${text} (${href})`;
+      },
+      image(token) {
+        return toTerminalText(`[image: ${token.text === '' ? '' : `${token.text}, `}${token.href}]`);
+      },
+      heading({ depth, tokens }) {
+        const text = pc.bold(this.parser.parseInline(tokens));
+        return `${depth === 1 ? pc.magenta(pc.underline(text)) : pc.green(text)}\n\n`;
+      },
+      paragraph({ tokens }) {
+        return `${this.parser.parseInline(tokens)}\n\n`;
+      },
+      code: ({ text, lang }) => `  ${indent(highlightedCode(toTerminalText(text), lang, codeColours), 2)}\n\n`,
+      blockquote({ tokens }) {
+        const quoted = `  ${indent(this.parser.parse(tokens).trim(), 2)}`;
+        return `${eachLine(quoted, (line) => pc.gray(pc.italic(line)))}\n\n`;
+      },
+      space: () => '',
+      html: ({ text }) => eachLine(toTerminalText(text), pc.gray),
+      strong({ tokens }) {
+        return pc.bold(this.parser.parseInline(tokens));
+      },
+      em({ tokens }) {
+        return pc.italic(this.parser.parseInline(tokens));
+      },
+      del({ tokens }) {
+        return pc.dim(pc.gray(pc.strikethrough(this.parser.parseInline(tokens))));
+      },
+      codespan: ({ text }) => pc.yellow(toTerminalText(text)),
+      br: () => '\n',
+    },
+  };
+}
+
+function highlightedCode(code: string, lang: string | undefined, { highlight, supportsLanguage }: typeof CodeColours): string {
+  // What follows the first word is for others: `ts title="a.ts"`.
+  const [language] = /^\S+/.exec(lang ?? '') ?? [];
+  // Of a language that it does not know it writes a line on the screen by itself.
+  if (language !== undefined && !supportsLanguage(language)) return eachLine(code, pc.yellow);
+  try {
+    return highlight(code, { ...(language !== undefined && { language }) });
+  } catch {
+    return eachLine(code, pc.yellow);
+  }
+}
+
+/** Of a colour that goes over several lines, a line by itself, as one that is wrapped or cut, would have no end. */
+function eachLine(text: string, paint: (line: string) => string): string {
+  return text.split('\n').map(paint).join('\n');
+}
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['&amp;', '&'],
+  ['&lt;', '<'],
+  ['&gt;', '>'],
+  ['&quot;', '"'],
+  ['&#39;', "'"],
+]);
+
+function shownText(text: string): string {
+  return toTerminalText(text.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES.get(entity) ?? entity));
 }
 
 /** Of all sequences only those that set colours and weights stay; `8`, which hides words, does not. */

@@ -1,12 +1,36 @@
-/** Tables on a terminal of any width: what fits stands in columns, what does not stands row by row, and no word is split. */
+/**
+ * Words as a terminal shows them; tables on one of any width: what fits stands in columns, what does not stands row by row, and no word is split.
+ */
 import { createRequire } from 'node:module';
+import * as codeColours from 'cli-highlight';
 import Table from 'cli-table3';
 import fc from 'fast-check';
-import { drawTable } from '../../../src/cli/terminal/markdown-render.js';
+import { drawTable, inColours } from '../../../src/cli/terminal/markdown-render.js';
+import { Marked } from './marked.js';
+
+const COLOURS = /\x1b\[\d+m/g;
+
+test.each([
+  ['an entity once, in words alone', 'a &lt;b&gt; &amp;lt; `&amp; x:y` **&quot;c&quot;**', 'a <b> &lt; &amp; x:y "c"'],
+  ['a link with where it leads', '[here](https://e.example/) https://e.example/', 'here (https://e.example/) https://e.example/'],
+  ['a picture by its name', '![a cat](cat.png)', '[image: a cat, cat.png]'],
+  ['no sequence of the writer’s', '`\x1b[2J` <b\x1b[2J> \x1b]8;;x\x07', '`␛[2J` <b␛[2J> ␛]8;;x␇'.replaceAll('`', '')],
+  ['code as it is, whatever stands beside its language', '```ts title="a.ts"\nconst a = 1;\n  b();\n```', '  const a = 1;\n    b();'],
+  ['code of a language that nobody knows', '```klingon\nqapla &amp;\n```', '  qapla &amp;'],
+  ['a quote', '> one\n> two\n>\n> three', '  one\n  two\n  \n  three'],
+  ['headings without their marks', '# One\n\n### *Two*', 'One\n\nTwo'],
+  ['HTML as its source', '<div>\na\n</div>', '<div>\na\n</div>'],
+])('it shows %s', (_, source, wanted) => {
+  const written = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+  const marked = new Marked();
+  marked.use(inColours(codeColours));
+  expect(marked.parse(source, { async: false }).replace(COLOURS, '').trimEnd()).toBe(wanted);
+  expect(written).not.toHaveBeenCalled();
+  written.mockRestore();
+});
 
 /** As the table's library measures. */
 const widthOf = createRequire(require.resolve('cli-table3'))('string-width') as (text: string) => number;
-const COLOURS = /\x1b\[\d+m/g;
 
 function shown([head = [], ...rows]: readonly (readonly string[])[], columns: number): string[] {
   const drawn = drawTable({ head, rows, align: head.map(() => null) }, columns, { Table, widthOf });
