@@ -194,9 +194,11 @@ export function createInsight(access: InsightAccess): InsightClient {
       const isRunning = description.state === 'running';
       const standing = isRunning ? status(id).catch(() => undefined) : Promise.resolve(undefined);
       const running = await orUndefinedAfter(PATIENCE_MS, standing);
-      const isEnded = !isRunning || ends.some((end) => end.turn === turn) || (running !== undefined && hasEnded(running, turnNumber(turn)));
+      const hasEnd = ends.some((end) => end.turn === turn);
+      const isEnded = !isRunning || hasEnd || (running !== undefined && hasEnded(running, turnNumber(turn)));
       const timeline = buildTimeline(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
-      if (timeline.from === null && complete) {
+      // One that a budget stopped before its first call has an end, and nothing else.
+      if (timeline.from === null && complete && !hasEnd) {
         throw new ClientError(
           'not-found',
           `${id} has no ${turn} of its own: a fork's first turns are in the conversation that it began with`,

@@ -9,6 +9,7 @@ import type { TurnResult } from '../../../../src/records/feed-event.js';
 import type { TurnPart } from '../../../../src/records/turn-view.js';
 import { Icon } from '../../ui/icon.js';
 import { Markdown } from '../../ui/markdown.js';
+import { Link } from '../../ui/parts.js';
 import { plainLines, plainText, count, dollars, describeError, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
 import { SubAgents } from './sub-agent.js';
@@ -239,8 +240,15 @@ function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened 
     <p class={`note ${end.error !== undefined ? 'bad' : ''}`}>
       <Icon name={end.error !== undefined ? 'warn' : 'stop'} size={15} />
       <span>
-        {END_WORDS[end.stopReason] ?? plainText(end.stopReason, 40)}
-        {end.error !== undefined && `: ${plainText(end.error.message, 1_000)}`}
+        {describeEnd(end)}
+        {end.stopReason === 'budget' && (
+          <>
+            {' '}
+            <Link view="manage" of={opened.id}>
+              Raise it here
+            </Link>
+          </>
+        )}
       </span>
     </p>
   );
@@ -248,6 +256,15 @@ function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened 
 
 /** What to do where nothing happens, since no worker runs. */
 export const AWAY = 'No worker answers. It goes on as soon as one runs: `perdura worker` starts one';
+
+/** With its reason where there is one, which says by itself that a budget is used up, or that the model would not. */
+function describeEnd({ stopReason, error }: Pick<TurnResult, 'stopReason' | 'error'>): string {
+  const words = END_WORDS[stopReason] ?? plainText(stopReason, 40);
+  if (error === undefined) return words;
+  return `${BEFORE_REASON[stopReason] ?? words}: ${plainText(error.message, 1_000)}`;
+}
+
+const BEFORE_REASON: Readonly<Record<string, string>> = { budget: 'Stopped', refused: 'Refused' };
 
 const END_WORDS: Readonly<Record<string, string>> = {
   end: 'The answer was cut',

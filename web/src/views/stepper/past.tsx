@@ -128,11 +128,13 @@ function OneMoment({ of, position }: { readonly of: string; readonly position: n
   );
   if (value === undefined) return error === undefined ? <div class="moment" aria-busy="true" /> : <Problem error={error} again={again} />;
   const { before, after, changes, more, words, event, at } = value;
+  const name = event === null ? 'A run begins' : plainText(event.replaceAll('-', ' '), 100);
+  const details = plainText(shortIds(words), 400);
   return (
     <div class="moment" aria-live="polite">
       <header>
-        <h2>{event === null ? 'A run begins' : plainText(event.replaceAll('-', ' '), 100)}</h2>
-        <p class="small quiet">{plainText(shortIds(words), 400)}</p>
+        <h2>{name}</h2>
+        {details !== name && <p class="small quiet">{details}</p>}
         <p class="small faint">
           <time dateTime={new Date(at).toISOString()}>
             {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
+import { readFork } from '../../conversations.js';
 import { Icon } from '../../ui/icon.js';
 import { Link, Pending } from '../../ui/parts.js';
 import { plainText, ago, duration } from '../../ui/words.js';
@@ -115,9 +116,30 @@ function OneTurn({ of, turn }: { readonly of: string; readonly turn: string }): 
     const timer = setTimeout(again, REFRESH_MS);
     return () => clearTimeout(timer);
   }, [value, isLive]);
+  const { value: about } = useAnswer(`about ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
+  const origin = readFork(about);
+  if (origin?.turn !== undefined && turnNumber(turn) <= turnNumber(origin.turn)) {
+    return (
+      <p class="note">
+        <span>
+          It happened before the fork:{' '}
+          <Link view="timeline" of={origin.conversation} more={{ turn }}>
+            its timeline
+          </Link>{' '}
+          is in the conversation that this one was forked from.
+        </span>
+      </p>
+    );
+  }
   if (value === undefined) return <Pending error={error} again={again} />;
   if (value.from === null) {
-    return <p class="note">What happened in this turn has passed its retention in Temporal: the store has what was said.</p>;
+    return (
+      <p class="note">
+        {value.complete
+          ? 'Nothing was called in this turn: it ended before its first model call.'
+          : 'What happened in this turn has passed its retention in Temporal: the store has what was said.'}
+      </p>
+    );
   }
   return <Drawn of={of} timeline={value} begin={value.from} now={Date.now()} />;
 }
