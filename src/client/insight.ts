@@ -194,11 +194,12 @@ export function createInsight(access: InsightAccess): InsightClient {
       const isRunning = description.state === 'running';
       const standing = isRunning ? status(id).catch(() => undefined) : Promise.resolve(undefined);
       const running = await orUndefinedAfter(PATIENCE_MS, standing);
-      const hasEnd = ends.some((end) => end.turn === turn);
-      const isEnded = !isRunning || hasEnd || (running !== undefined && hasEnded(running, turnNumber(turn)));
+      const isKnown = ends.some((end) => end.turn === turn) || (running !== undefined && turnNumber(turn) <= running.turns);
+      const isEnded = !isRunning || isKnown || (running !== undefined && hasEnded(running, turnNumber(turn)));
       const timeline = buildTimeline(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
+      const isBeforeFork = running?.origin?.turn !== undefined && turnNumber(turn) <= turnNumber(running.origin.turn);
       // One that a budget stopped before its first call has an end, and nothing else.
-      if (timeline.from === null && complete && !hasEnd) {
+      if (timeline.from === null && complete && (isBeforeFork || !isKnown)) {
         throw new ClientError(
           'not-found',
           `${id} has no ${turn} of its own: a fork's first turns are in the conversation that it began with`,

@@ -321,6 +321,9 @@ test('what a conversation may use ends its turns; more of it goes on', async () 
     error: { type: 'budget', message: expect.stringContaining('1100 of its 1000 tokens') },
   });
   expect(stage.requests(id)).toHaveLength(1);
+  // Nothing was called in it, which is no reason to say that it is not there.
+  expect(await world.client.timeline(id, 'turn_0002')).toMatchObject({ complete: true, bars: [] });
+  await expect(world.client.timeline(id, 'turn_0003')).rejects.toMatchObject({ kind: 'not-found' });
   expect(await world.client.raiseBudget(id, { maxTokens: 100_000 })).toEqual({ maxTokens: 100_000 });
   stage.play(id, text('Two.'));
   expect(await world.client.send(id, say(id, 'two again'))).toMatchObject({ text: 'Two.', stopReason: 'end' });
