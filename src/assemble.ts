@@ -7,6 +7,7 @@ import type { ActivityDependencies } from './activities/dependencies.js';
 import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createPublicIdOf, createStatusOf } from './client/describe.js';
+import { createRetain } from './client/erasure/retention.js';
 import { createAskMemory } from './client/memory.js';
 import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
 import { sharedServers, type Extensions } from './extensions/user-config.js';
@@ -17,6 +18,7 @@ import { openRecall } from './memory/recall/open-recall.js';
 import type { Embedder } from './models/embedder.js';
 import type { KnownSecrets } from './platform/known-secrets.js';
 import { packageVersion } from './platform/optional-package.js';
+import type { Retention } from './records/time-in-words.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createSignIns, type SignInOptions } from './tools/mcp/sign-in/sign-ins.js';
 import { createToolRegistry } from './tools/tool.js';
@@ -39,6 +41,8 @@ export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' 
   /** How people sign in at MCP servers; absent: not at all. */
   readonly signIn?: Omit<SignInOptions, 'store'>;
   readonly trust?: AgentTrust | undefined;
+  /** After how many days conversations are deleted; absent: never. */
+  readonly retention?: Retention | undefined;
   readonly log?: (line: string) => void;
 }
 
@@ -80,6 +84,7 @@ export function assemble(assembly: Assembly, overrides: Partial<ActivityDependen
     askMemory: createAskMemory(place),
     startDelivery: createStartDelivery(place),
     isWaiting: createIsWaiting(place),
+    ...(assembly.retention && { retain: createRetain({ ...place, store }, assembly.retention) }),
     heal: (key, run) => heal({ service, store, processors: extensions.processors?.input, rememberedBy }, key, run),
     ...overrides,
   });

@@ -19,7 +19,7 @@ import {
   type Setting,
   type Settings,
 } from './config/settings.js';
-import { createEncryptionRoots, type EncryptionRoots } from './config/encryption.js';
+import { createEncryptionRoots, type EncryptionRoots } from './config/keys.js';
 import { offeredSettings, readOtelSettings, type OtelSettings } from './config/otel-settings.js';
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';

@@ -48,6 +48,7 @@ import {
 import { createCircuitReport, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
+import { scheduleRetention } from './client/erasure/retention.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
@@ -191,6 +192,7 @@ async function runUntil(
         cwd: config.cwd,
         embedder: createEmbedder(extensions.embedder, providerSettings(config)),
         searchCacheBytes: config.searchCacheBytes,
+        retention: config.retention,
         secrets: secretsOfProcess(),
         signIn: { secrets: config.secrets?.all, publicUrl: config.publicUrl, fetchAllow: config.fetchAllow },
         log: (line) => runtimeLog().warn(line),
@@ -218,6 +220,10 @@ async function runUntil(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
     );
     assembled.runIn(worker);
+    if (config.retention !== undefined)
+      await scheduleRetention({ connection, namespace, taskQueue }).catch((error: unknown) =>
+        runtimeLog().warn(`nothing is deleted by PERDURA_RETENTION yet: ${errorMessage(error)}`),
+      );
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
@@ -339,7 +345,7 @@ export interface Code extends WorkflowCode {
 /** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
-  { cwd, secrets, encryptionRoots }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>,
+  { cwd, secrets, encryptionRoots, retention }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots' | 'retention'>,
 ): Promise<Code> {
   const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
   const { payloadCodecs: encryption = [], ...encrypting } = encryptingConverter(encryptionRoots()) ?? {};
@@ -347,6 +353,7 @@ export async function workflowCodeOf(
   const payloadCodecs = [...(secrets === undefined ? [] : [createStateCodec(secrets)]), ...encryption];
   const dataConverter = { ...plain, ...encrypting, ...(payloadCodecs.length > 0 && { payloadCodecs }) };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
-  const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
+  const log = { warn: (message: string) => runtimeLog().warn(message) };
+  const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log, ...(retention && { needs: ['retention'] }) });
   return { workflowBundle: { code }, dataConverter, hash };
 }

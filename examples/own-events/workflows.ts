@@ -2,5 +2,5 @@
 import { createConversation } from 'perdura/workflows';
 import { reducers } from './reducers.js';
 
-export { memory, webhook } from 'perdura/workflows';
+export { memory, retention, webhook } from 'perdura/workflows';
 export const conversation = createConversation({ reducers });

@@ -15,7 +15,7 @@ import type {
   Truncated,
   UncompactInput,
 } from '../conversation/context/compaction-effects.js';
-import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { DeliverInput, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
 import type {
   MadeTitle,
@@ -72,6 +72,7 @@ export interface Activities {
   truncate(input: TruncateInput): Promise<Truncated>;
   deliver(input: DeliverInput): Promise<void>;
   'post-webhook'(delivery: WebhookDelivery): Promise<WebhookOutcome>;
+  retain(input: object): Promise<RetentionOutcome>;
   title(input: TitleInput): Promise<MadeTitle>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -101,6 +102,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     truncate: ofOne(dependencies, truncate),
     deliver: ofOne(dependencies, deliver),
     'post-webhook': (delivery) => classified(() => beating(postWebhook)(dependencies, delivery)),
+    retain: () => classified(() => beating(retain)(dependencies, {})),
     title: ofOne(dependencies, makeTitle),
     'run-tool': ofOne(dependencies, beating(inWorkspace(runTool))),
   };
@@ -133,6 +135,12 @@ async function healBySlots(dependencies: ConversationDependencies, { slots }: He
 async function lookAfter({ workflowStatus }: ActivityDependencies, { child }: LookAfterInput): Promise<string> {
   if (workflowStatus) return workflowStatus(child);
   throw ApplicationFailure.nonRetryable(`cannot look after ${child}: this worker has no way to ask Temporal`, 'not-available');
+}
+
+/** Which conversations are kept for how long is the worker's setting. */
+async function retain({ retain: work }: ActivityDependencies): Promise<RetentionOutcome> {
+  const { cancellationSignal } = Context.current();
+  return work ? work(cancellationSignal) : { deleted: 0, kept: 0 };
 }
 
 /** With signs of life for as long as it runs. */

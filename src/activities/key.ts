@@ -23,9 +23,10 @@ export function ofConversation(dependencies: ActivityDependencies, identity: Con
 
 /** Whose memory the running activity writes. */
 export function scopeKey(scope: string): ScopeKey {
-  const { workflowNamespace: namespace } = Context.current().info;
-  if (!namespace) throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
-  return { namespace, scope };
+  const { workflowNamespace: namespace, workflowExecution } = Context.current().info;
+  if (!namespace || !workflowExecution)
+    throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
+  return { namespace, scope, life: workflowExecution.runId };
 }
 
 /**

@@ -10,6 +10,7 @@ import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
 import { DECIDE } from './commands/decide.js';
 import { END } from './commands/end.js';
+import { ERASURE } from './commands/erasure.js';
 import { INSPECT } from './commands/inspect.js';
 import { LINEAGE } from './commands/lineage.js';
 import { LIST } from './commands/list.js';
@@ -42,13 +43,13 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER]],
+  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 
 /** Of words that only hold commands. */
 const GROUPS: Readonly<Record<string, string>> = {
-  admin: 'tokens, setup, repairs, keys, export and import, what was spent',
+  admin: 'tokens, setup, repairs, keys, export and import, what was spent, erasure',
   'admin token': 'create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH',
   history: 'HISTORY: what earlier conversations of a scope were about, newest first',
   mcp: 'serve conversations to MCP clients; look at the MCP servers of agents',

@@ -205,17 +205,21 @@ async function notifyMemory({ client, taskQueue }: DeletionAccess, scope: string
   }
 }
 
-async function deleteRun({ client, namespace }: DeletionAccess, { id: workflowId, runId }: Pick<Run, 'id' | 'runId'>): Promise<void> {
+export async function deleteRun(
+  { client, namespace }: Pick<DeletionAccess, 'client' | 'namespace'>,
+  { id: workflowId, runId }: Pick<Run, 'id' | 'runId'>,
+): Promise<void> {
   await unlessGone(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } }));
 }
 
-async function unlessGone(done: Promise<unknown>): Promise<void> {
-  await done.catch((error: unknown) => {
+export async function unlessGone<T>(done: Promise<T>): Promise<T | undefined> {
+  return done.catch((error: unknown) => {
     if (toClientError(error, '').kind !== 'not-found') throw error;
+    return undefined;
   });
 }
 
-async function readRetention({ client, namespace }: DeletionAccess): Promise<number | null> {
+export async function readRetention({ client, namespace }: Pick<DeletionAccess, 'client' | 'namespace'>): Promise<number | null> {
   const described = await client.workflowService.describeNamespace({ namespace }).catch(() => undefined);
   const seconds = described?.config?.workflowExecutionRetentionTtl?.seconds;
   return seconds === undefined || seconds === null ? null : Math.ceil(Number(seconds) / 86_400);

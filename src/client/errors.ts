@@ -54,6 +54,7 @@ const GRPC = {
   resourceExhausted: 8,
   failedPrecondition: 9,
   aborted: 10,
+  unimplemented: 12,
   unavailable: 14,
   cancelled: 1,
 };
@@ -83,6 +84,11 @@ function isUnprocessed(error: unknown): boolean {
 }
 
 const UNPROCESSED = /^Workflow Update is rejected because it wasn't processed by worker/;
+
+/** The server has no such call. */
+export function isUnimplemented(error: unknown): boolean {
+  return grpcCode(error) === GRPC.unimplemented;
+}
 
 /** No worker is there to answer. */
 export function isAway(error: unknown): boolean {

@@ -6,8 +6,11 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from '../platform/errors.js';
+import { parseRetention, type Retention } from '../records/time-in-words.js';
 import { WEBHOOK_EVENTS } from '../records/turn-end.js';
-import { encryptionSetting } from './encryption.js';
+import { encryptionSetting, secretsSetting } from './keys.js';
+
+export type { Secrets } from './keys.js';
 
 export { ConfigError };
 
@@ -84,32 +87,11 @@ const hosts = z
   .refine((all): all is string[] => !all.includes(undefined), 'host:port, several separated by commas, such as localhost:3000')
   .readonly();
 
-/** What signs states, and what else is accepted. */
-/** What all keys of an installation are derived from (platform/seal.ts). */
-export interface Secrets {
-  /** The first signs and seals, each is good for a check. */
-  readonly all: readonly [string, ...string[]];
-  /** Ids of tenants come from this one, for good. */
-  readonly ids: string;
-  /** For as long as workers without a secret still run. */
-  readonly acceptsUnsigned: boolean;
-}
-
-const IDS = 'ids:';
-const secrets = z.string().transform((text, context): Secrets => {
-  const parts = text.split(',').map((one) => one.trim());
-  const marked = parts.find((one) => one.startsWith(IDS))?.slice(IDS.length);
-  const [newest, ...older] = parts.filter((one) => one !== 'unsigned' && !one.startsWith(IDS));
-  const isSecret = (one: string | undefined): one is string => one !== undefined && /^[\x21-\x7e]{32,256}$/.test(one);
-  const refuse = (message: string): never => {
-    context.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  };
-  if (!isSecret(newest) || !older.every(isSecret) || (marked !== undefined && !isSecret(marked)))
-    return refuse('a secret of at least 32 characters, such as what `openssl rand -hex 32` prints');
-  if (older.length > 0 && marked === undefined)
-    return refuse('with `,ids:SECRET` at its end where there are several: the oldest, from which the ids of tenants come for good');
-  return { all: [newest, ...older], ids: marked ?? newest, acceptsUnsigned: parts.includes('unsigned') };
+const retention = z.string().transform((text, context): Retention => {
+  const parsed = parseRetention(text);
+  if (parsed === undefined)
+    context.addIssue({ code: 'custom', message: 'days, such as 90d, or for single tenants 90d,acme=30d,globex=off' });
+  return parsed ?? z.NEVER;
 });
 
 /** `user:password@` would stand in the address of each request, which `fetch` refuses. */
@@ -265,6 +247,12 @@ const OTHERS = [
     isHarmless: true,
   },
   {
+    name: 'PERDURA_RETENTION',
+    key: 'retention',
+    schema: retention.optional(),
+    meaning: 'after how many days conversations are deleted that are over or idle: 90d, or for single tenants too, 90d,acme=30d,globex=off',
+  },
+  {
     name: 'PERDURA_LOG_LEVEL',
     key: 'logLevel',
     schema: z
@@ -367,7 +355,7 @@ const OTHERS = [
   {
     name: 'PERDURA_SECRET',
     key: 'secrets',
-    schema: secrets.optional(),
+    schema: secretsSetting.optional(),
     meaning:
       'secret of the installation, from which all keys come: the same for its workers and gateways; several while you change it. Without it gateways make one in .perdura/secret, workers do not sign the state of conversations, and people cannot sign in at MCP servers',
     secret: true,

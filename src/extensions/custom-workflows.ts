@@ -25,8 +25,11 @@ export interface BundleLog {
   readonly warn: (message: string) => void;
 }
 
-/** `entry` as the setting says it, from `cwd`. Throws `ConfigError`, which says what to change. */
-export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: string; log: BundleLog }): Promise<CustomWorkflows> {
+/** `entry` as the setting says it, from `cwd`; `needs`: what it must export besides. Throws `ConfigError`, which says what to change. */
+export async function bundleCustomWorkflows(
+  entry: string,
+  { cwd, log, needs = [] }: { cwd: string; log: BundleLog; needs?: readonly 'retention'[] },
+): Promise<CustomWorkflows> {
   const file = resolve(cwd, entry);
   const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${file} ${what}`, { cause });
   if (!isFile(file)) throw refuse('is not there, or is no file: name the entry that exports your conversation, with its extension');
@@ -49,7 +52,9 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
   });
   for (const warning of warnings) log.warn(`workflows: ${inBrief([warning])}`);
   const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
-  const missing = EXPORTS.filter((name) => typeof exported[name] !== 'function');
+  const missing = [...EXPORTS, ...needs].filter((name) => typeof exported[name] !== 'function');
+  if (missing.join() === 'retention')
+    throw refuse("does not export retention, which PERDURA_RETENTION needs: add it from 'perdura/workflows'");
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
   // Its source map names files by where this machine has them.
   const plain = code.replace(/\/\/# sourceMappingURL=.*/, '');

@@ -18,7 +18,9 @@ export type KeyPurpose =
   /** Seals what MCP servers have given for a scope or a tenant, in the store, and the links by which people sign in there. */
   | 'mcp-sign-in'
   /** The root of what encrypts stores and payloads (at-rest.ts), where no other key is given for that. */
-  | 'at-rest';
+  | 'at-rest'
+  /** Signs what an erasure has done (client/erasure/receipt.ts). */
+  | 'receipt';
 
 /** 32 bytes, the same in every process that has the secret. */
 export function deriveKey(secret: string, purpose: KeyPurpose): Buffer {

@@ -73,3 +73,32 @@ export function describePrefix({
   const cause = PREFIX_CAUSES[prefixCause] ?? prefixCause;
   return `the beginning of the prompt has changed ${formatQuantity(prefixChanges, 'time')}, the last time by ${cause}`;
 }
+
+/** For how many days conversations are kept that are over or idle; null: for good. Of a tenant that is not named, `days` counts. */
+export interface Retention {
+  readonly days: number | null;
+  readonly tenants: Readonly<Record<string, number | null>>;
+}
+
+const MAX_DAYS = 36_500;
+
+/** `90d,acme=30d,globex=off`. Undefined for what is none. */
+export function parseRetention(text: string): Retention | undefined {
+  let days: number | null = null;
+  const tenants: Record<string, number | null> = Object.create(null) as Record<string, number | null>;
+  for (const part of text.split(',').map((one) => one.trim())) {
+    const [, tenant, amount, off] = /^(?:([a-z0-9][a-z0-9-]{0,38})=)?(?:(\d{1,5})d|(off))$/.exec(part) ?? [];
+    if (amount === undefined && off === undefined) return undefined;
+    const wanted = amount === undefined ? null : Number(amount);
+    if (wanted !== null && (wanted < 1 || wanted > MAX_DAYS)) return undefined;
+    if (tenant === undefined) days = wanted;
+    else tenants[tenant] = wanted;
+  }
+  return { days, tenants };
+}
+
+/** Null: for good. */
+export function retentionDays({ days, tenants }: Retention, tenant: string | undefined): number | null {
+  const named = tenant === undefined ? undefined : tenants[tenant];
+  return named === undefined ? days : named;
+}

@@ -139,6 +139,12 @@ export interface MarkedLife {
   readonly mark: string;
 }
 
+/** How much there was of what the conversations of a scope share. */
+export interface ErasedScope {
+  /** Files, or keys of Redis. */
+  readonly records: number;
+}
+
 export interface Marks {
   /** Changes when MEMORY.md, HISTORY, facts or tombstones do. */
   readonly documents: string;
@@ -147,6 +153,8 @@ export interface Marks {
   /** Those that were written to since the cursor; of what is not among `lives` nothing is there any more. Absent: any may be. */
   readonly changed?: readonly LifeName[];
   readonly cursor: string;
+  /** As `Scopes.erasures`. */
+  readonly erasures: number;
 }
 
 /** Which scopes there are, and the content of each in short, for an index for search. */
@@ -163,6 +171,19 @@ export interface Scopes {
   writeIndex(key: ScopeKey, part: string, bytes: Uint8Array): Promise<void>;
   /** Missing parts are no error. */
   removeIndex(key: ScopeKey, parts: readonly string[]): Promise<void>;
+  /** Lives that have anything there. Redis: that have had an entry. */
+  lives(key: ScopeKey): Promise<readonly ConversationKey[]>;
+  /**
+   * All that the conversations of a scope share, and not the conversations themselves. `writers`: lives of conversations, and runs of the
+   * memory workflow, that may still be at work: what one of them writes to the scope from now on is refused with LifeDeleted, in the step
+   * that writes. Others write as before. Their ids are kept, and no word. Again it changes nothing.
+   *
+   * @rule stores/erased-stays-empty: Nothing that was at work when a scope was erased can write to it afterwards. (test:
+   *   test/stores/erasure-contract.ts)
+   */
+  erase(key: ScopeKey, writers: readonly string[]): Promise<ErasedScope>;
+  /** Grows with each erasure that named writers which it did not know: what was read of the scope before one of them is no longer true. */
+  erasures(key: ScopeKey): Promise<number>;
 }
 
 /** The vector of one text, as an embedder answers: each of its numbers is one byte. */

@@ -5,6 +5,11 @@ import { randomInt } from 'node:crypto';
 export interface ScopeKey {
   readonly namespace: string;
   readonly scope: string;
+  /**
+   * Who writes there: the life of a conversation, or a run of the memory workflow. A scope that was erased takes nothing more from those
+   * that were at work then (`Scopes.erase`).
+   */
+  readonly life?: string;
 }
 
 /** Names one life of one conversation. `life` is Temporal's `firstExecutionRunId`, the same over continue-as-new. */

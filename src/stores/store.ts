@@ -316,6 +316,8 @@ export interface SignIns {
   read(of: SignInOwner, id: string): Promise<string | undefined>;
   /** Compare and set: `decide` is called again where another writer came first. Undefined leaves it as it is, '' takes it away. */
   change(of: SignInOwner, id: string, decide: (sealed: string | undefined) => string | undefined): Promise<void>;
+  /** All of an owner; answers how many there were. */
+  removeAll(of: SignInOwner): Promise<number>;
 }
 
 /** A life of a conversation whose body `ref` the file is, as base64. */
@@ -383,6 +385,11 @@ export interface Uploads {
   waiting(owner: UploadOwner): Promise<{ readonly count: number; readonly bytes: number }>;
   /** Removes what has expired, of all owners; answers how many. */
   sweep(): Promise<number>;
+  /**
+   * All of an owner; with `scope` only the records of files that no conversation of another scope has used: whose a file is that waits is
+   * not known before. Answers how many files there were.
+   */
+  erase(owner: UploadOwner, scope?: string): Promise<number>;
 }
 
 /** The longest MEMORY.md that is read or written, in bytes. */

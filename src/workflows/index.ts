@@ -6,18 +6,18 @@
  */
 import { createReducerRegistry, type Reducers } from '../conversation/context/reducers.js';
 import type { ConversationOutcome } from '../conversation/protocol/contract.js';
-import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
 import { keepMemory, type MemoryArgument } from './memory.js';
 import { temporalHost, withLimits } from './temporal-host.js';
-import { deliverWebhook } from './webhook.js';
+import { applyRetention, deliverWebhook } from './webhook.js';
 
 export type { ConversationArgument };
 export type { MemoryArgument };
 export type { ConversationIdentity } from '../records/identity.js';
 export type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
-export type { WebhookDelivery, WebhookOutcome };
+export type { RetentionOutcome, WebhookDelivery, WebhookOutcome };
 export type {
   AppChunk,
   AppEvent,
@@ -48,4 +48,9 @@ export function memory(argument: MemoryArgument, measure?: MeasureHistory): Prom
 /** The workflow `webhook`: delivers one event. Fails with `NotDelivered` where no attempt was acknowledged. */
 export function webhook(delivery: WebhookDelivery): Promise<WebhookOutcome> {
   return deliverWebhook(temporalHost(), delivery);
+}
+
+/** The workflow `retention`: deletes conversations that were over or idle for as long as the worker's settings say. */
+export function retention(): Promise<RetentionOutcome> {
+  return applyRetention(temporalHost());
 }

@@ -46,6 +46,8 @@ import type { SearchAttributes } from '../conversation/attributes.js';
 export const WORKFLOW_TYPE = 'conversation';
 /** Delivers one event. */
 export const WEBHOOK_WORKFLOW_TYPE = 'webhook';
+/** Deletes once what has been over or idle for long enough. */
+export const RETENTION_WORKFLOW_TYPE = 'retention';
 
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');

@@ -1,9 +1,13 @@
 /**
+ * Workflows that run one activity beside all conversations.
+ *
  * The workflow `webhook`: delivers one event to the endpoint of its scope, for as long as a day. It is no part of its conversation, which
  * goes on, hands over and ends without it; attempts cost no history.
+ *
+ * The workflow `retention`: deletes what has been over or idle for longer than the installation keeps it, once; a schedule starts it.
  */
 import { ApplicationFailure, type ActivityOptions } from '@temporalio/common';
-import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { failureOf } from './activities.js';
 import type { Host } from './host.js';
 
@@ -26,4 +30,16 @@ export async function deliverWebhook(host: Host, delivery: WebhookDelivery): Pro
     if (kind === 'cancelled') throw error;
     throw ApplicationFailure.nonRetryable(`${type} of ${conversation} was not delivered: ${message}`, 'NotDelivered');
   }
+}
+
+/** What it has deleted stays deleted, so that another attempt goes on there. */
+const DELETING: ActivityOptions = {
+  startToCloseTimeout: '24h',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '1m', backoffCoefficient: 2, maximumInterval: '1h', maximumAttempts: 10 },
+  summary: 'deletes conversations that were over or idle for long enough',
+};
+
+export async function applyRetention(host: Pick<Host, 'activity'>): Promise<RetentionOutcome> {
+  return (await host.activity('retain', {}, DELETING)) as RetentionOutcome;
 }

@@ -192,9 +192,9 @@ export const ARROWS: readonly Row[] = [
     place: 'assemble.ts',
     may: [
       ...['platform/', 'memory/', 'tools/', 'agents/', 'activities/', 'heal/', 'extensions/user-config.ts'],
-      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
+      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts', 'client/erasure/retention.ts'],
     ],
-    mayTypes: ['models/embedder.ts'],
+    mayTypes: ['models/embedder.ts', 'records/time-in-words.ts'],
     never: ['@temporalio/worker'],
   },
   {
@@ -203,7 +203,12 @@ export const ARROWS: readonly Row[] = [
     may: [
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
       ...['activities/', 'heal/', 'extensions/state-codec.ts', ...EXTENSIONS],
-      ...['client/temporal/connection.ts', 'client/temporal/encryption.ts', 'client/temporal/worker-place.ts'],
+      ...[
+        'client/temporal/connection.ts',
+        'client/temporal/encryption.ts',
+        'client/temporal/worker-place.ts',
+        'client/erasure/retention.ts',
+      ],
     ],
   },
   {

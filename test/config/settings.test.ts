@@ -255,6 +255,16 @@ const TABLE: Readonly<Record<string, Row>> = {
       write: 'a secret of at least 32 characters',
     },
   },
+  PERDURA_RETENTION: {
+    key: 'retention',
+    good: [
+      ['90d', { days: 90, tenants: {} }],
+      ['off', { days: null, tenants: {} }],
+      ['90d, acme=30d,globex=off', { days: 90, tenants: { acme: 30, globex: null } }],
+    ],
+    bad: ['90', '0d', '-1d', '99999d', 'acme=', 'ACME=1d', '90d;acme=1d'],
+    write: 'days, such as 90d',
+  },
   PERDURA_ENCRYPTION: {
     key: 'encryption',
     good: [

@@ -29,6 +29,7 @@ import {
 import { livesContract } from './lives-contract.js';
 import { budgetsContract } from './budgets-contract.js';
 import { movesContract } from './moves-contract.js';
+import { erasureContract } from './erasure-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
 import { scopesContract } from './scopes-contract.js';
 import { uploadsContract } from './uploads-contract.js';
@@ -88,6 +89,10 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     uploadsContract(() => open());
     scopesContract(() => open());
     vectorsContract(() => open());
+    erasureContract(
+      () => open(),
+      () => subject.bytes(),
+    );
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {

@@ -20,7 +20,7 @@ const MAX_SHARED = 16;
 export async function openOrigin(dependencies: ConversationDependencies, { origin }: OpenOriginInput): Promise<OpenedOrigin> {
   const { store, key } = dependencies;
   const { kind, conversation, life, run, turn } = origin;
-  const parent: ConversationKey = { ...key, conversation, life };
+  const parent = await findParent(store, { ...key, conversation, life });
   const { past, prefix, shows } = await readPrefix(dependencies, { life: parent, run, turn });
 
   const shared = slotsIn(prefix.line);
@@ -58,6 +58,13 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
     window: await listUnclaimed(store, key, prefix.session),
     attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
   };
+}
+
+/** A fork may be of another scope than its parent, and files are found by it. */
+async function findParent({ kind, lives }: Pick<Store, 'kind' | 'lives'>, guess: ConversationKey): Promise<ConversationKey> {
+  const { namespace, conversation, life } = guess;
+  const known = kind === 'file' ? (await lives.list({ namespace, conversation })).filter((one) => one.life === life) : [];
+  return known.find(({ scope }) => scope === guess.scope) ?? known[0] ?? guess;
 }
 
 /** Where the shared entries are: in the parent, and where the parent shares from. The parent comes first. */

@@ -126,6 +126,17 @@ export const TOKENS: readonly CommandRow[] = [
   },
 ];
 
+/** Takes those out of the file that this holds for; answers how many. */
+export async function revokeTokens(file: string, isRevoked: (token: TokenInFile) => boolean): Promise<number> {
+  let revoked = 0;
+  await change(file, (tokens) => {
+    const left = tokens.filter((token) => !isRevoked(token));
+    revoked = tokens.length - left.length;
+    return left;
+  });
+  return revoked;
+}
+
 function findFile({ authFile }: Config): string {
   if (authFile !== undefined) return authFile;
   throw new CliError('PERDURA_AUTH names no file for tokens: set it, such as PERDURA_AUTH=.perdura/auth.json', EXIT.usage);

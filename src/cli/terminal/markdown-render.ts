@@ -120,7 +120,7 @@ export function inColours(codeColours: typeof CodeColours): MarkedExtension {
 }
 
 function highlightedCode(code: string, lang: string | undefined, { highlight, supportsLanguage }: typeof CodeColours): string {
-  // What follows the first word is for others: `ts title="a.ts"`.
+  // What follows the first word is for others: `ts title="…"`.
   const [language] = /^\S+/.exec(lang ?? '') ?? [];
   // Of a language that it does not know it writes a line on the screen by itself.
   if (language !== undefined && !supportsLanguage(language)) return eachLine(code, pc.yellow);

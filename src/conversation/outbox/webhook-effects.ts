@@ -45,3 +45,10 @@ export interface WebhookOutcome {
   readonly outcome: 'delivered' | 'gone' | 'over';
   readonly status?: number;
 }
+
+/** What a run of the workflow `retention` has done. */
+export interface RetentionOutcome {
+  readonly deleted: number;
+  /** Due, and still there: a fork reads their turns, or they could not be closed. */
+  readonly kept: number;
+}

@@ -92,6 +92,8 @@ export class ScopeIndex {
   /** Of the store's notes of what has changed; absent: all lives are looked at. */
   #cursor: string | undefined;
   #lookedAt = -Infinity;
+  /** Of the scope, before what is read since. */
+  #erasures = 0;
   /** Lines of lives with texts in the head that may have no vector yet. */
   readonly #incomplete = new Set<string>();
 
@@ -189,7 +191,11 @@ export class ScopeIndex {
     const redact = redactor(tombstones, this.options.key.scope);
     const isDue = performance.now() - this.#lookedAt > LOOKED_EVERY_MS;
     if (isDue) this.#lookedAt = performance.now();
-    const { documents, lives, changed, cursor } = await this.options.store.scopes.marks(this.options.key, isDue ? undefined : this.#cursor);
+    const { documents, lives, changed, cursor, erasures } = await this.options.store.scopes.marks(
+      this.options.key,
+      isDue ? undefined : this.#cursor,
+    );
+    this.#erasures = erasures;
     const there = new Set(lives.map(({ key }) => lineName(key)));
     const maybe = changed?.map((life) => lineName(life)) ?? [...this.#lives.keys()];
     const gone = new Set(maybe.filter((line) => this.#lives.has(line) && !there.has(line)));
@@ -222,7 +228,11 @@ export class ScopeIndex {
       this.#unwritten = 0;
       await store.scopes.writeIndex(key, HEAD, toSnapshot(this.#head, name, extra));
       await this.#segments.settle(parts);
-      return true;
+      if ((await store.scopes.erasures(key)) === this.#erasures) return true;
+      // What was read may be of what is erased by now (stores/erased-stays-empty).
+      await store.scopes.removeIndex(key, await store.scopes.indexParts(key));
+      this.isOutdated = true;
+      return false;
     } catch (error) {
       this.isOutdated = error instanceof PartLost;
       if (!this.isOutdated) log?.(errorMessage(error));

@@ -25,6 +25,13 @@ export type Place =
   | { readonly name: 'pins'; readonly key: AgentKey }
   | { readonly name: 'sign-ins'; readonly key: SignInOwner };
 
+type OfScope = Extract<Place, { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten' }>;
+
+/** What the conversations of a scope share (stores/erased-stays-empty). */
+export function isOfScope(place: Place): place is OfScope {
+  return ['facts', 'removed-facts', 'proposals', 'forgotten'].includes(place.name);
+}
+
 export interface RecordCodec<Item> {
   readonly identify: (item: Item) => string;
   readonly encode: (item: Item) => string;

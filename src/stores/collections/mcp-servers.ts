@@ -72,5 +72,14 @@ export function createSignIns(open: OpenCollection): SignIns {
         },
         [id],
       ),
+
+    async removeAll(of) {
+      let removed = 0;
+      await open({ name: 'sign-ins', key: of }, SEALED).change(`remove the sign-ins of ${of.owner}`, (known) => {
+        removed = known.length;
+        return removed === 0 ? undefined : [];
+      });
+      return removed;
+    },
   };
 }

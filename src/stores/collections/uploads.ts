@@ -24,6 +24,10 @@ export interface UploadBytes {
   room(): Promise<number>;
   /** All that have bytes or a record, where the store does not remove by itself what has expired. */
   list(): AsyncIterable<{ readonly owner: UploadOwner; readonly id: string }>;
+  /** Ids of those of an owner that have a record. */
+  known(owner: UploadOwner): AsyncIterable<string>;
+  /** Bytes, records, lists and counts of an owner. */
+  clear(owner: UploadOwner): Promise<void>;
 }
 
 type WaitingUpload = Pick<Upload, 'id' | 'size' | 'expiresAt'>;
@@ -164,6 +168,26 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
     async waiting(owner) {
       const there = (await openWaiting(owner).read('count the uploads that wait')).items.filter(isThere);
       return { count: there.length, bytes: there.reduce((sum, { size }) => sum + size, 0) };
+    },
+
+    async erase(owner, scope) {
+      let removed = 0;
+      for await (const id of bytes.known(owner)) {
+        if (scope === undefined) {
+          removed += 1;
+          continue;
+        }
+        await openUpload(owner, id).change(`remove the record of the upload ${id}`, (known) => {
+          const left = known.flatMap((one) => {
+            const uses = one.uses.filter((use) => use.scope !== scope);
+            return uses.length === one.uses.length ? [one] : uses.length === 0 ? [] : [{ ...one, uses }];
+          });
+          removed += known.length - left.length;
+          return left.every((one, i) => one === known[i]) && left.length === known.length ? undefined : left;
+        });
+      }
+      if (scope === undefined) await bytes.clear(owner);
+      return removed;
     },
 
     async sweep() {

@@ -9,7 +9,16 @@ import { removeFile, replaceFile } from './lines.js';
 import { withLock as withPlainLock, type WithLock } from './lock.js';
 import { conversationDir, scopeDir, toFileName, uploadsDir } from './paths.js';
 import type { AtRest } from '../../platform/at-rest.js';
-import { sealedCodec, type Decide, type OpenCollection, type Place, type RecordCodec, type Records } from '../collections/collection.js';
+import {
+  isOfScope,
+  sealedCodec,
+  type Decide,
+  type OpenCollection,
+  type Place,
+  type RecordCodec,
+  type Records,
+} from '../collections/collection.js';
+import { refuseErased } from './erasure.js';
 
 interface ListFile<Item> extends RecordCodec<Item> {
   readonly path: string;
@@ -23,7 +32,12 @@ export function createFileCollections(dir: string, atRest: AtRest, withLock: Wit
     return {
       read: (attempt, foreign = 'skip', ids) => describeErrors(file.path, attempt, () => readList(file, foreign, ids && new Set(ids))),
       change: (attempt, decide, ids) =>
-        describeErrors(file.path, attempt, () => withLock(`${path}.lock`, () => changeList(file, decide, ids && new Set(ids)))),
+        describeErrors(file.path, attempt, () =>
+          withLock(`${path}.lock`, async () => {
+            if (isOfScope(place)) refuseErased(dir, place.key, attempt);
+            await changeList(file, decide, ids && new Set(ids));
+          }),
+        ),
     };
   };
 }

@@ -18,6 +18,7 @@ import { basename, join } from 'node:path';
 import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeErrors, unlessAbsent } from './errors.js';
+import { refuseErased } from './erasure.js';
 import { withLock } from './lock.js';
 import {
   createFileMemoryText,
@@ -105,18 +106,19 @@ function createFolders(dir: string, atRest: AtRest): FindFolder {
   const folders = new Map<string, DocumentFolder>();
   return (key) => {
     const path = scopeDir(dir, key);
-    const folder = folders.get(path) ?? openFolder(path, atRest);
+    const folder = folders.get(path) ?? openFolder(dir, path, atRest);
     folders.set(path, folder);
     if (folders.size > OPEN_FOLDERS) folders.delete(folders.keys().next().value ?? '');
     return folder;
   };
 }
 
-function openFolder(dir: string, atRest: AtRest): DocumentFolder {
+function openFolder(root: string, dir: string, atRest: AtRest): DocumentFolder {
   const inTurn = createTurns();
   return {
     dir,
     atRest,
+    refuseErased: (key, attempt) => refuseErased(root, key, attempt),
     changes: foldChanges(join(dir, 'memory-changes.jsonl'), atRest),
     history: foldHistory(join(dir, 'history.jsonl'), atRest),
     seen: undefined,
@@ -271,8 +273,10 @@ function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHisto
   return {
     async appendHistory(key, given) {
       const folder = findFolder(key);
-      return describeErrors(folder.dir, `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`, () =>
+      const attempt = `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`;
+      return describeErrors(folder.dir, attempt, () =>
         folder.locked(async () => {
+          folder.refuseErased(key, attempt);
           const { known } = await completeHistory(folder);
           if (known.has(nameEntry(given))) return 'known';
           if (given.kind === 'raw-fallback' && known.has(nameEntry({ ...given, kind: 'summary' }))) return 'superseded';

@@ -1,5 +1,5 @@
 /** The file system's failures in words: what was attempted, on what, what to do. */
-import { DocumentRefused, StoreUnavailable } from '../store.js';
+import { DocumentRefused, LifeDeleted, StoreUnavailable } from '../store.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
 const ADVICE: { readonly [code: string]: string } = {
@@ -21,12 +21,12 @@ export function toUnavailable(attempt: string, path: string, error: unknown): St
   return new StoreUnavailable(`cannot ${attempt} in ${path}: ${reason}; ${advice}`, { cause: error });
 }
 
-/** Runs what touches documents; what a person must see to (DocumentRefused) stays what it is. */
+/** Runs what touches documents; what a person must see to (DocumentRefused), and what was erased (LifeDeleted), stays what it is. */
 export async function describeErrors<T>(path: string, attempt: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof DocumentRefused ? error : toUnavailable(attempt, path, error);
+    throw error instanceof DocumentRefused || error instanceof LifeDeleted ? error : toUnavailable(attempt, path, error);
   }
 }
 

@@ -78,8 +78,10 @@ export function createFileMemoryText(findFolder: FindFolder): Pick<Documents, 'm
       refuseLongMemory(key.scope, text);
       const folder = findFolder(key);
       const change = { ...write, version: memoryVersion(text) };
-      return describeErrors(memoryPath(folder), `write the MEMORY.md of ${key.scope}`, () =>
+      const attempt = `write the MEMORY.md of ${key.scope}`;
+      return describeErrors(memoryPath(folder), attempt, () =>
         folder.locked(async () => {
+          folder.refuseErased(key, attempt);
           const current = await seeHand(folder);
           const known = (await folder.changes.read()).state.versions.get(write.id);
           if (known !== undefined) return { status: 'written', version: known };
@@ -331,6 +333,8 @@ export interface DocumentFolder {
   readonly history: FoldedLines<HistoryLog>;
   /** The MEMORY.md that was read last, and how its file looked to `stat`. */
   seen: { readonly stamp: string; readonly memory: MemoryText } | undefined;
+  /** For a writer, under the lock. */
+  readonly refuseErased: (key: ScopeKey, attempt: string) => void;
   /** One writer at a time; those of this process take turns in the order of their asking. */
   locked<T>(work: () => Promise<T>): Promise<T>;
 }

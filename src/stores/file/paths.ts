@@ -18,6 +18,11 @@ export function conversationDir(dir: string, key: ConversationKey): string {
   return join(conversationsDir(dir, key), toFileName(key.conversation), toFileName(key.life));
 }
 
+/** Who may not write to a scope any more (stores/erased-stays-empty). */
+export function erasedFile(dir: string, { scope }: ScopeKey): string {
+  return join(dir, 'erased', `${toFileName(scope)}.log`);
+}
+
 export function uploadsDir(dir: string, { namespace, tenant }: UploadOwner): string {
   return join(dir, 'uploads', toFileName(namespace), toFileName(tenant));
 }

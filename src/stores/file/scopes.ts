@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { SealBroken, type AtRest } from '../../platform/at-rest.js';
 import { describeErrors, isAbsent, isForeign } from './errors.js';
+import { countErasures, eraseScope } from './erasure.js';
 import { namesIn, replaceFile } from './lines.js';
 import { conversationDir, conversationsDir, fromFileName, scopeDir } from './paths.js';
 import type { ConversationKey, LifeName, ScopeKey } from '../store.js';
@@ -28,7 +29,7 @@ export function createFileScopes(dir: string, atRest: AtRest): Scopes {
         const found: string[] = [];
         for (const name of await namesIn(join(dir, 'agents'))) {
           const scope = fromFileName(name);
-          if (scope !== undefined && (await namesIn(join(dir, 'agents', name))).length > 0) found.push(scope);
+          if (scope !== undefined && (await isInUse(join(dir, 'agents', name)))) found.push(scope);
         }
         return found.sort();
       }),
@@ -36,6 +37,7 @@ export function createFileScopes(dir: string, atRest: AtRest): Scopes {
     marks: (key, since) =>
       describeErrors(scopeDir(dir, key), `look what was written in ${key.scope}`, async () => {
         const folder = scopeDir(dir, key);
+        const erasures = countErasures(dir, key);
         // Before the lives (stores/note-after-write).
         const { cursor, lives: changed } = changesSince(dir, key, since);
         const names = (await namesIn(folder)).filter((name) => OF_SCOPE.test(name));
@@ -44,6 +46,7 @@ export function createFileScopes(dir: string, atRest: AtRest): Scopes {
           lives: changed === undefined ? await livesIn(dir, key) : await findLives(dir, key, changed),
           ...(changed && { changed }),
           cursor,
+          erasures,
         };
       }),
 
@@ -72,7 +75,28 @@ export function createFileScopes(dir: string, atRest: AtRest): Scopes {
       describeErrors(scopeDir(dir, key), `remove the index of ${key.scope}`, async () => {
         await Promise.all(parts.map((part) => rm(partPath(key, part), { force: true })));
       }),
+
+    lives: (key) =>
+      describeErrors(conversationsDir(dir, key), `look which lives ${key.scope} has`, async () => {
+        const folder = conversationsDir(dir, key);
+        const found: ConversationKey[] = [];
+        for (const conversation of (await namesIn(folder)).filter(isReadable)) {
+          for (const life of (await namesIn(join(folder, conversation))).filter(isReadable))
+            found.push({ ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) });
+        }
+        return found;
+      }),
+
+    erase: (key, writers) => eraseScope(dir, key, writers),
+    erasures: (key) => Promise.resolve(countErasures(dir, key)),
   };
+}
+
+/** Notes and folders that a late writer has left are nothing. */
+async function isInUse(folder: string): Promise<boolean> {
+  const names = await namesIn(folder);
+  if (names.some((name) => name !== 'conversations' && name !== NAME && !name.endsWith('.lock'))) return true;
+  return (await namesIn(join(folder, 'conversations'))).length > 0;
 }
 
 async function findLives(dir: string, key: ScopeKey, names: readonly LifeName[]): Promise<MarkedLife[]> {

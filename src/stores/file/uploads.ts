@@ -6,7 +6,7 @@
  *   known/<id>.jsonl   what each is, until when, and who has used it
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AtRest } from '../../platform/at-rest.js';
 import type { UploadBytes } from '../collections/uploads.js';
@@ -58,6 +58,16 @@ export function createFileUploadBytes(dir: string, atRest: AtRest): UploadBytes 
     room: () => Promise.resolve(Infinity),
 
     remove: async (owner, id) => (await unlessAbsent(unlink(toPath(owner, id)).then(() => true))) ?? false,
+
+    async *known(owner) {
+      const names = await namesIn(join(uploadsDir(dir, owner), 'known'));
+      yield* names.filter((name) => name.endsWith('.jsonl')).flatMap((name) => fromFileName(name.slice(0, -'.jsonl'.length)));
+    },
+
+    clear: (owner) =>
+      describeErrors(uploadsDir(dir, owner), 'remove the uploads', () =>
+        rm(uploadsDir(dir, owner), { recursive: true, force: true, maxRetries: 3 }),
+      ),
 
     async *list() {
       const root = join(dir, 'uploads');

@@ -4,6 +4,7 @@ import { deletedKey, lifeKey, pinsKey, scopeKey, signInsKey, uploadKey } from '.
 import type { RedisLink, ScriptedRedis } from './link.js';
 import {
   decideTexts,
+  isOfScope,
   parseTexts,
   sealedCodec,
   type Collection,
@@ -11,6 +12,7 @@ import {
   type Place,
   type RecordCodec,
 } from '../collections/collection.js';
+import { unlessErased, writerArguments } from './scopes.js';
 
 /** Each time another writer was quicker. */
 const MAX_ATTEMPTS = 50;
@@ -41,10 +43,17 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
     const codec = sealedCodec(plain, link.atRest);
     const where = toKey(place);
     const isRemembered = REMEMBERED.includes(place.name);
-    const replace = (redis: ScriptedRedis, changes: readonly (string | Buffer)[]): Promise<number> =>
-      place.name === 'items' || place.name === 'budget'
-        ? redis.perduraChangeLife(where, deletedKey(place.key), ...changes)
-        : redis.perduraChange(where, ...changes);
+    const replace = (attempt: string, changes: readonly (string | Buffer)[]): Promise<number> => {
+      if (isOfScope(place)) {
+        const [erased, writer] = writerArguments(place.key);
+        return unlessErased(link, place.key, attempt, (redis) => redis.perduraChangeScope(where, erased, ...changes, writer));
+      }
+      return link.ask(attempt, (redis) =>
+        place.name === 'items' || place.name === 'budget'
+          ? redis.perduraChangeLife(where, deletedKey(place.key), ...changes)
+          : redis.perduraChange(where, ...changes),
+      );
+    };
 
     return {
       async read(attempt, foreign = 'skip', ids) {
@@ -68,7 +77,7 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
             // The content seen last needs no change, but only the store itself can confirm that.
             if (changes.length === 0) continue;
             const after = withChanges(before, changes);
-            if ((await link.ask(attempt, (redis) => replace(redis, [lastExpiry(codec, after), ...changes.flat()]))) === 1) {
+            if ((await replace(attempt, [lastExpiry(codec, after), ...changes.flat()])) === 1) {
               if (isRemembered) remember(where, after);
               return;
             }

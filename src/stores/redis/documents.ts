@@ -21,6 +21,7 @@ import { createProposals } from '../collections/proposals.js';
 import { createRedisCollections } from './collections.js';
 import { scopeKey, type ScopeKeyName } from './keys.js';
 import type { RedisLink } from './link.js';
+import { unlessErased, writerArguments } from './scopes.js';
 import { DocumentRefused, MAX_MEMORY, type ScopeKey } from '../store.js';
 import type { Documents } from '../memory-ports.js';
 
@@ -72,10 +73,11 @@ function createRedisHistory(link: RedisLink): Pick<Documents, 'appendHistory' | 
 }
 
 function append(link: RedisLink, key: ScopeKey, entry: HistoryEntry, supersedes: '' | '1') {
-  return link.ask(`append ${entry.kind} ${entry.id} to the HISTORY of ${key.scope}`, (redis) =>
+  const [erased, writer] = writerArguments(key);
+  return unlessErased(link, key, `append ${entry.kind} ${entry.id} to the HISTORY of ${key.scope}`, (redis) =>
     redis.perduraAppendHistory(
-      ...[scopeKey(key, 'history'), scopeKey(key, 'history-order')],
-      ...[entry.kind, entry.id, String(Math.round(entry.ts * 1000)), link.atRest.seal(encodeRecord(entry)), supersedes],
+      ...[scopeKey(key, 'history'), scopeKey(key, 'history-order'), erased],
+      ...[entry.kind, entry.id, String(Math.round(entry.ts * 1000)), link.atRest.seal(encodeRecord(entry)), supersedes, writer],
     ),
   );
 }
@@ -187,11 +189,12 @@ function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory' | 'mem
       const text = given.toWellFormed();
       const change: MemoryChange = { ...write, version: memoryVersion(text) };
       const attempt = `write the MEMORY.md of ${key.scope}`;
+      const [erased, writer] = writerArguments(key);
       for (let attempts = 0; attempts < MAX_EDITS; attempts += 1) {
-        const answer = await link.ask(attempt, (redis) =>
+        const answer = await unlessErased(link, key, attempt, (redis) =>
           redis.perduraWriteMemory(
             ...memoryKeys(key),
-            ...[write.id, write.from, change.version, link.atRest.seal(text), link.atRest.seal(encodeRecord(change))],
+            ...[erased, write.id, write.from, change.version, link.atRest.seal(text), link.atRest.seal(encodeRecord(change)), writer],
           ),
         );
         if (answer[0] === 'written') return { status: 'written', version: answer[1] };

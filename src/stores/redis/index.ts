@@ -15,8 +15,8 @@ import { createRedisDocuments } from './documents.js';
 import { createBodies, createEffects, createEntries, createRedisLifeStorage, createRedisSpendings, createWrites } from './entries.js';
 import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
-import { lifeKey, STORE_KEY, uploadKey } from './keys.js';
-import { checkRedis, openBytes, openRedisLink, type RedisLink } from './link.js';
+import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
+import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
 import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
@@ -141,6 +141,18 @@ function createRedisUploadBytes(link: RedisLink): UploadBytes {
     remove: (owner, id) => link.ask(`remove the upload ${id}`, async (redis) => (await redis.del(uploadKey(owner, 'waiting', id))) === 1),
 
     async *list() {},
+
+    async *known(owner) {
+      const beginning = uploadKey(owner, 'known', '');
+      const attempt = 'look which files were sent';
+      for await (const name of scanKeys(link, attempt, literally(beginning))) yield name.slice(beginning.length);
+    },
+
+    async clear(owner) {
+      const attempt = 'remove the uploads';
+      for await (const name of scanKeys(link, attempt, literally(uploadKey(owner, 'kept').replace(/kept$/, ''))))
+        await link.ask(attempt, (redis) => redis.unlink(name));
+    },
 
     async room() {
       const memory = await link.ask('read how full it is', (redis) => redis.info('memory'));

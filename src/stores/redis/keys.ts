@@ -34,6 +34,7 @@
  *   lives       set of lives that have entries, each `[conversation, life]` as JSON
  *   written-lives
  *               sorted set of those that were written to, by the number of their last write
+ *   erased      hash, life or run that may not write there any more -> when the scope was erased
  *   search-index
  *               set of the parts of the index for search (derived). `search-index:<part>` is a hash, number -> a piece of it,
  *               `pieces` how many; the next one is written beside it
@@ -128,6 +129,18 @@ export function scopeKey({ namespace, scope }: ScopeKey, what: ScopeKeyName): st
   return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${what}`;
 }
 
+/** What stays of a scope that was erased: who may not write to it. */
+export function erasedKey({ namespace, scope }: ScopeKey): string {
+  return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${ERASED}`;
+}
+
+const ERASED = 'erased';
+
+/** For SCAN: all keys that begin so. */
+export function literally(beginning: string): string {
+  return `${beginning.replace(/[\\*?[\]]/g, '\\$&')}*`;
+}
+
 /** For SCAN: what conversations of a scope share. */
 export function scopesPattern(namespace: string): string {
   return `perdura:{m:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*`;
@@ -135,6 +148,7 @@ export function scopesPattern(namespace: string): string {
 
 /** The scope of a key that `scopeKey` has made. */
 export function scopeInKey(name: string): string | undefined {
+  if (name.endsWith(`}:${ERASED}`)) return undefined;
   const scope = /^perdura:\{m:[^:]*:([^:}]*)\}:/.exec(name)?.[1];
   return scope === undefined ? undefined : decodeURIComponent(scope);
 }

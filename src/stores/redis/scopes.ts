@@ -3,9 +3,10 @@
  * keys.ts.
  */
 import { randomUUID } from 'node:crypto';
-import { lifeKey, scopeInKey, scopeKey, scopesPattern } from './keys.js';
-import { openBytes, scanKeys, type RedisLink } from './link.js';
-import type { ConversationKey, ScopeKey } from '../store.js';
+import { erasedKey, lifeKey, literally, scopeInKey, scopeKey, scopesPattern } from './keys.js';
+import { openBytes, scanKeys, type RedisLink, type ScriptedRedis } from './link.js';
+import { DELETED } from './scripts.js';
+import { LifeDeleted, StoreUnavailable, type ConversationKey, type ScopeKey } from '../store.js';
 import type { MarkedLife, Scopes } from '../memory-ports.js';
 
 const PIECE_BYTES = 1024 * 1024;
@@ -29,6 +30,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
 
     async marks(key, since) {
       const attempt = `look what was written in ${key.scope}`;
+      const erasures = await countErasures(link, key);
       // Before the lives (stores/note-after-write).
       const { cursor, members: changed } = await changesSince(link, key, since);
       const members = changed ?? (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKey(key, 'lives')))) ?? [];
@@ -46,7 +48,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
           .hlen(scopeKey(key, 'forgotten'))
           .exec(),
       );
-      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor };
+      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor, erasures };
     },
 
     async indexParts(key) {
@@ -104,13 +106,61 @@ export function createRedisScopes(link: RedisLink): Scopes {
           .exec(),
       );
     },
+
+    async lives(key) {
+      const attempt = `look which lives ${key.scope} has`;
+      const members = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKey(key, 'lives')))) ?? [];
+      return members.flatMap((member) => toKey(key, member) ?? []);
+    },
+
+    async erase(key, writers) {
+      const attempt = `erase ${key.scope}`;
+      const erased = erasedKey(key);
+      // Before anything goes: a write is before it, and goes too, or sees it (stores/erased-stays-empty).
+      for (let at = 0; at < writers.length; at += LIVES_AT_ONCE) {
+        const pairs = writers.slice(at, at + LIVES_AT_ONCE).flatMap((writer) => [writer, String(Date.now())]);
+        await link.ask(attempt, (redis) => redis.hset(erased, ...pairs));
+      }
+      const names = new Set<string>();
+      for await (const name of scanKeys(link, attempt, literally(erased.replace(/erased$/, '')))) if (name !== erased) names.add(name);
+      for (const name of names) await link.ask(attempt, (redis) => redis.unlink(name));
+      return { records: names.size };
+    },
+
+    erasures: (key) => countErasures(link, key),
   };
+}
+
+/** A write to what conversations share, whose script looks for erasures: its refusal in words (stores/erased-stays-empty). */
+export async function unlessErased<T>(
+  link: RedisLink,
+  key: ScopeKey,
+  attempt: string,
+  write: (redis: ScriptedRedis) => Promise<T>,
+): Promise<T> {
+  try {
+    return await link.ask(attempt, write);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable) || !error.message.includes(DELETED)) throw error;
+    const at = await link.ask(attempt, (redis) => redis.hget(erasedKey(key), key.life ?? ''));
+    throw new LifeDeleted(attempt, { conversation: `the memory of ${key.scope}`, at: Number(at) / 1000 });
+  }
+}
+
+/** The last key and the last argument of such a script. */
+export function writerArguments(key: ScopeKey): readonly [erased: string, writer: string] {
+  return [erasedKey(key), key.life ?? ''];
+}
+
+function countErasures(link: RedisLink, key: ScopeKey): Promise<number> {
+  return link.ask(`look whether ${key.scope} was erased`, (redis) => redis.hlen(erasedKey(key)));
 }
 
 /** After a write (stores/note-after-write): a life that has entries is found, and that it has changed. */
 export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
+  const names = [scopeKey(key, 'lives'), scopeKey(key, 'written-lives'), erasedKey(key)];
   await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
-    redis.perduraNote(scopeKey(key, 'lives'), scopeKey(key, 'written-lives'), JSON.stringify([key.conversation, key.life])),
+    redis.perduraNote(...names, JSON.stringify([key.conversation, key.life]), key.life),
   );
 }
 

@@ -20,6 +20,12 @@ if redis.call('HEXISTS', KEYS[#KEYS], string.match(KEYS[1], '}:([^:]*):')) == 1 
 end
 `;
 
+/** The last key names who may not write to the scope any more, the last argument who writes, or is ''. */
+const NOT_ERASED = `
+local writer = table.remove(ARGV)
+if writer ~= '' and redis.call('HEXISTS', KEYS[#KEYS], writer) == 1 then return redis.error_reply('${DELETED}') end
+`;
+
 /** Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
 const PUT_ENTRIES = `
 -- What is encrypted cannot be looked into: its label is the message's id (platform/at-rest.ts).
@@ -255,8 +261,12 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return ''
 `;
 
-/** KEYS: set of a scope's lives, sorted set of those that were written to. ARGV: a life. Each write has another number. */
+/**
+ * KEYS: set of a scope's lives, sorted set of those that were written to, erased. ARGV: a life, its id. Each write has another number; of
+ * who was erased nothing is noted.
+ */
 const NOTE = `
+if redis.call('HEXISTS', KEYS[3], ARGV[2]) == 1 then return 0 end
 redis.call('SADD', KEYS[1], ARGV[1])
 local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 redis.call('ZADD', KEYS[2], (tonumber(last[2]) or 0) + 1, ARGV[1])
@@ -352,10 +362,11 @@ export const SCRIPTS = {
   perduraPutBody: { lua: PUT_BODY, numberOfKeys: 2 },
   perduraChange: { lua: CHANGE, numberOfKeys: 1 },
   perduraChangeLife: { lua: `${NOT_DELETED}${CHANGE}`, numberOfKeys: 2 },
-  perduraNote: { lua: NOTE, numberOfKeys: 2 },
-  perduraWriteMemory: { lua: WRITE_MEMORY, numberOfKeys: 2 },
+  perduraNote: { lua: NOTE, numberOfKeys: 3 },
+  perduraChangeScope: { lua: `${NOT_ERASED}${CHANGE}`, numberOfKeys: 2 },
+  perduraWriteMemory: { lua: `${NOT_ERASED}${WRITE_MEMORY}`, numberOfKeys: 3 },
   perduraSeeHand: { lua: SEE_HAND, numberOfKeys: 2 },
-  perduraAppendHistory: { lua: APPEND_HISTORY, numberOfKeys: 2 },
+  perduraAppendHistory: { lua: `${NOT_ERASED}${APPEND_HISTORY}`, numberOfKeys: 3 },
   perduraReplaceItems: { lua: REPLACE_ITEMS, numberOfKeys: 1 },
 } as const;
 
@@ -375,6 +386,7 @@ export interface ScriptAnswers {
   readonly perduraPutBody: string;
   readonly perduraChange: number;
   readonly perduraChangeLife: number;
+  readonly perduraChangeScope: number;
   readonly perduraNote: number;
   readonly perduraWriteMemory: readonly ['written', string] | readonly ['edited'] | readonly ['conflict', string, string];
   readonly perduraSeeHand: number;

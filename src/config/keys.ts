@@ -1,5 +1,5 @@
 /**
- * The keys that encrypt what is stored (platform/at-rest.ts), from where `PERDURA_ENCRYPTION` says: the secret of the installation, a file, or
+ * The secret of the installation, and the keys that encrypt what is stored (platform/at-rest.ts), from where `PERDURA_ENCRYPTION` says: the secret of the installation, a file, or
  * a program that asks a key management service. The first key encrypts, each decrypts. Errors show no key.
  */
 import { execFileSync } from 'node:child_process';
@@ -10,7 +10,33 @@ import { z } from 'zod';
 import { ConfigError, errorCode } from '../platform/errors.js';
 import { deriveKey } from '../platform/seal.js';
 import { decodeText } from '../records/file-type.js';
-import type { Secrets } from './settings.js';
+
+/** What all keys of an installation are derived from (platform/seal.ts). */
+export interface Secrets {
+  /** The first signs and seals, each is good for a check. */
+  readonly all: readonly [string, ...string[]];
+  /** Ids of tenants come from this one, for good. */
+  readonly ids: string;
+  /** For as long as workers without a secret still run. */
+  readonly acceptsUnsigned: boolean;
+}
+
+const IDS = 'ids:';
+export const secretsSetting = z.string().transform((text, context): Secrets => {
+  const parts = text.split(',').map((one) => one.trim());
+  const marked = parts.find((one) => one.startsWith(IDS))?.slice(IDS.length);
+  const [newest, ...older] = parts.filter((one) => one !== 'unsigned' && !one.startsWith(IDS));
+  const isSecret = (one: string | undefined): one is string => one !== undefined && /^[\x21-\x7e]{32,256}$/.test(one);
+  const refuse = (message: string): never => {
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  if (!isSecret(newest) || !older.every(isSecret) || (marked !== undefined && !isSecret(marked)))
+    return refuse('a secret of at least 32 characters, such as what `openssl rand -hex 32` prints');
+  if (older.length > 0 && marked === undefined)
+    return refuse('with `,ids:SECRET` at its end where there are several: the oldest, from which the ids of tenants come for good');
+  return { all: [newest, ...older], ids: marked ?? newest, acceptsUnsigned: parts.includes('unsigned') };
+});
 
 /** Where the keys come from that encrypt what is stored. */
 export type EncryptionSetting =
