@@ -21,6 +21,8 @@ export interface Amount {
   readonly queued: number;
   /** Conversations that nobody talks to. */
   readonly idle: number;
+  /** Of workers, in each place of a turn. */
+  readonly kills: number;
   /** Of the lengths of the conversations that are asked what they remember. */
   readonly memoryScale: number;
   /** Messages of the talks that are searched. */
@@ -39,6 +41,7 @@ export const FULL: Amount = {
   forked: 1_000,
   queued: 10_000,
   idle: 10_000,
+  kills: 20,
   memoryScale: 1,
   recalled: [6_000, 100_000, 1_000_000],
 };
@@ -54,6 +57,7 @@ export const QUICK: Amount = {
   forked: 1_000,
   queued: 2_000,
   idle: 1_000,
+  kills: 3,
   memoryScale: 0.1,
   recalled: [6_000],
 };

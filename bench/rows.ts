@@ -16,6 +16,7 @@ import { memory, work } from './rows/memory.js';
 import { promptCost } from './rows/prompt-cost.js';
 import { queue } from './rows/queue.js';
 import { recall } from './rows/recall.js';
+import { recovery } from './rows/recovery.js';
 import { scripts } from './rows/scripts.js';
 import { searchStores } from './rows/search-stores.js';
 import { throughput } from './rows/throughput.js';
@@ -46,4 +47,5 @@ export const ROWS: readonly Row[] = [
   recall,
   searchStores,
   idle,
+  recovery,
 ];

@@ -50,6 +50,8 @@ import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
+import type { LeaseThreadData } from './recovery/lease-thread.js';
+import { startRecovery } from './recovery/recovery.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
@@ -77,6 +79,7 @@ setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks'
 const SHUTDOWN_GRACE = '10s';
 /** It loads Temporal's client when a worker stands still. */
 const HANG_THREAD_MB = 128;
+const LEASE_THREAD_MB = 64;
 
 /** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
@@ -155,7 +158,6 @@ async function runUntil(
     const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
     return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
   });
-  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities] };
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
     traceLines: (entry, { conversation }) => toTraces(entry, conversation).map((trace) => JSON.stringify(trace)),
@@ -166,6 +168,19 @@ async function runUntil(
     (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
   const agentsDir = agentsFolder(config, extensions.agentsDir);
+  const { taskQueue, redisUrl, memoryDir } = config;
+  const place = await placeOf(store, agentsDir);
+  const recovery = await startRecovery(
+    { connection, namespace, taskQueue, redisUrl, memoryDir, identity: toIdentity(place), log: runtimeLog },
+    async (workerData: LeaseThreadData) => {
+      const thread = await startThread(require.resolve('./recovery/lease-thread'), LEASE_THREAD_MB, { workerData });
+      return thread.once('error', (error) => runtimeLog().warn('if this worker ends, its work waits until Temporal notices', { error }));
+    },
+  );
+  const observation = {
+    ...observed,
+    activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities, recovery.activities],
+  };
   const { tracing } = observation;
   const models =
     answering === undefined
@@ -183,8 +198,8 @@ async function runUntil(
     assembled = assemble(
       {
         ...{ connection, namespace, store, agentsDir, variables, trust },
-        taskQueue: config.taskQueue,
-        models: tracing?.traced(models) ?? models,
+        taskQueue,
+        models: recovery.guard(tracing?.traced(models) ?? models),
         tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(extensions.tools ?? [])],
         workspace: await realpath(config.workspace),
         defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
@@ -208,13 +223,12 @@ async function runUntil(
           },
         }),
         webhooks: createWebhooks(endpoints),
+        confirmLease: recovery.confirmLease,
         ...(tracing && { toolCalled: tracing.toolCalled }),
       },
     );
     const { activities } = assembled;
     if (stop.aborted) return;
-    const { taskQueue } = config;
-    const place = await placeOf(store, agentsDir);
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
     const worker = await Worker.create(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
@@ -241,6 +255,7 @@ async function runUntil(
     loop.close();
     clearInterval(learning);
     await hangs.close();
+    await recovery.close();
     writeCircuits(config.cwd, []);
     await observation.close();
     await assembled?.close();
@@ -323,8 +338,8 @@ export function workerOptions(parts: {
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',
-    // A dead worker's conversations wait this long for it before they move; the default is twice that.
-    stickyQueueScheduleToStartTimeout: '5s',
+    // A dead worker's conversations wait this long for it before they move, where none of it was announced; the default is five times that.
+    stickyQueueScheduleToStartTimeout: '2s',
     ...WORKFLOW_TASK_TIME,
   };
 }

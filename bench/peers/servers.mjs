@@ -9,8 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Else its development server lets a step wait 50 ms for the next poll, which measures that and not a peer. */
-const TUNED = ['history.transferProcessorMaxPollRPS=2000', 'system.enableActivityEagerExecution=true'];
+/** Else its development server lets a step wait 50 ms for the next poll, and a retry 1 s, which measures that and not a peer. */
+const TUNED = [
+  'history.transferProcessorMaxPollRPS=2000',
+  'system.enableActivityEagerExecution=true',
+  'history.timerProcessorMaxTimeShift="20ms"',
+];
 
 export async function startTemporal(folder) {
   const root = process.env.PERDURA_ROOT ?? '../..';

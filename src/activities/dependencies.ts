@@ -68,6 +68,8 @@ export interface ActivityDependencies {
   readonly readPublicId?: (workflowId: string) => Promise<string>;
   /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
   readonly isWaiting?: (conversation: string, callId: string) => Promise<boolean>;
+  /** Before what has an effect. Undefined: this worker's lease holds. Rejects where another worker goes on with the running activity. */
+  readonly confirmLease?: () => Promise<void> | undefined;
   /** Whether this worker ends: to an activity that a person has stopped Temporal does not say it. Without it, never. */
   readonly isEnding?: () => boolean;
   /** Which models cannot answer now, as this worker has seen. Without it each is called every time. */

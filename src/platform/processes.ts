@@ -3,6 +3,7 @@
  * hold it up.
  */
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { errorCode } from './errors.js';
 
@@ -22,16 +23,49 @@ export type ChildProgram = { readonly kind: 'file'; readonly path: string } | { 
 export async function childProgram(file: string): Promise<ChildProgram> {
   if (!file.endsWith('.ts')) return { kind: 'file', path: file };
   const { transformSync } = await import('@swc/core');
-  const { code } = transformSync(readFileSync(file, 'utf8'), {
-    filename: file,
-    swcrc: false,
-    configFile: false,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  });
-  // As if it lay where its source lies: that is where it finds its packages.
-  const require = `require('node:module').createRequire(${JSON.stringify(file)})`;
-  return { kind: 'code', code: `(function (require, exports) {${code}\n})(${require}, {});` };
+  const transform = (path: string): string => {
+    const { code } = transformSync(readFileSync(path, 'utf8'), {
+      filename: path,
+      swcrc: false,
+      configFile: false,
+      jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+      module: { type: 'commonjs' },
+    });
+    return code;
+  };
+  const sources = new Map<string, string>();
+  const collect = (path: string): void => {
+    if (sources.has(path)) return;
+    const code = transform(path);
+    sources.set(path, code);
+    for (const [, name = ''] of code.matchAll(/\brequire\("(\.[^"]+)"\)/g)) collect(sourceFile(path, name));
+  };
+  collect(file);
+  // As if each lay where its source lies: that is where it finds its packages.
+  const files = [...sources].map(([path, code]) => `${JSON.stringify(path)}: (require, exports, module, __dirname) => {${code}\n}`);
+  return {
+    kind: 'code',
+    code: `{
+      const { createRequire } = require('node:module');
+      const { dirname, join } = require('node:path');
+      const files = {${files.join(',\n')}};
+      const loaded = new Map();
+      const load = (path) => {
+        if (loaded.has(path)) return loaded.get(path).exports;
+        const module = { exports: {} };
+        loaded.set(path, module);
+        const packages = createRequire(path);
+        const find = (name) => (name.startsWith('.') ? load(join(dirname(path), name).replace(/\\.js$/, '.ts')) : packages(name));
+        files[path](find, module.exports, module, dirname(path));
+        return module.exports;
+      };
+      load(${JSON.stringify(file)});
+    }`,
+  };
+}
+
+function sourceFile(from: string, name: string): string {
+  return join(dirname(from), name).replace(/\.js$/, '.ts');
 }
 
 /** A thread that reads nothing of this process's environment and has `memoryMb`. Its failures reach those who listen, and no one else. */

@@ -27,6 +27,9 @@ export const WEBHOOK_EVENTS = ['turn.finished', 'turn.failed', 'approval.waiting
 
 export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];
 
+/** Type of the failure of an attempt whose worker has ended, or has lost its lease. Another attempt goes on. */
+export const WORKER_LOST = 'worker-lost';
+
 /** The failures that may pass by themselves, by the type an `ApplicationFailure` carries. The workflow retries these and shows the rest. */
 const TRANSIENT: readonly string[] = [
   'rate-limit',
@@ -36,6 +39,7 @@ const TRANSIENT: readonly string[] = [
   'timeout',
   'broken-stream',
   'worker-shutdown',
+  WORKER_LOST,
   'traces-lost',
   'StoreUnavailable',
 ];

@@ -37,7 +37,7 @@ export const ARROWS: readonly Row[] = [
   // Starts Perdura's programs that run apart; under test they are transpiled.
   { place: 'platform/seal.ts', may: [], packages: ['node:crypto'] },
   { place: 'platform/at-rest.ts', may: [], packages: ['node:crypto', 'node:timers/promises'] },
-  { place: 'platform/processes.ts', may: ['platform/'], packages: ['node:fs', 'node:worker_threads', '@swc/core'] },
+  { place: 'platform/processes.ts', may: ['platform/'], packages: ['node:fs', 'node:path', 'node:worker_threads', '@swc/core'] },
   {
     // Schemas of others: read and rewritten anywhere, compiled only in a thread.
     place: 'platform/json-schema/',
@@ -197,12 +197,20 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['models/embedder.ts', 'records/time-in-words.ts'],
     never: ['@temporalio/worker'],
   },
+  // A program of its own, which a worker starts by its path.
+  { place: 'recovery/lease-thread.ts', may: ['stores/'], packages: ['node:crypto', 'node:worker_threads'] },
+  {
+    // Goes on when a worker ends: the lease's thread, and what the others of a task queue do then.
+    place: 'recovery/',
+    may: ['records/', 'platform/', 'models/known-models.ts', 'models/model.ts', 'stores/leases.ts', 'client/temporal/take-over.ts'],
+    never: ['ioredis'],
+  },
   {
     // Names workflows by path, never by import.
     place: 'worker.ts',
     may: [
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
-      ...['activities/', 'heal/', 'extensions/state-codec.ts', ...EXTENSIONS],
+      ...['activities/', 'heal/', 'extensions/state-codec.ts', 'recovery/', ...EXTENSIONS],
       ...[
         'client/temporal/connection.ts',
         'client/temporal/encryption.ts',

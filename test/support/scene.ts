@@ -37,7 +37,7 @@ export interface SceneOptions extends MessagesApiOptions {
   /** What the file tools find. */
   readonly files?: Readonly<Record<string, string>>;
   /**
-   * A dead worker's conversations wait for it a second, and not the five of the product: for tests of what is done after a kill. When it is
+   * A dead worker's conversations wait for it a second, and not the two of the product: for tests of what is done after a kill. When it is
    * done, those have the product's own wait that are about it (worker-killed, tool-killed).
    */
   readonly impatient?: boolean;

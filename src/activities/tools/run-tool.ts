@@ -181,6 +181,8 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
     if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
   }
+  const confirming = dependencies.confirmLease?.();
+  if (confirming) await confirming;
   const running = tool.run(argument, context);
   const answered =
     (await orUndefinedOnAbort(signal, running)) ??

@@ -16,7 +16,8 @@
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
  * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
- * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the
+ * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
+ * `<dir>/store-id` the name that the
  * store gave itself.
  */
 import { constants } from 'node:fs';

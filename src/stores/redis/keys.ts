@@ -51,6 +51,7 @@
  *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
+ * The leases of workers are under `perdura:{w:<namespace>:<task queue>}:<what>` (leases.ts).
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
@@ -172,6 +173,11 @@ export function uploadKey(
 
 function conversationPrefix(namespace: string, conversation: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g)}:${escaped(conversation, /[%{}\s]/g)}}:`;
+}
+
+/** Of a key that has no colon inside. */
+export function escapedForKey(part: string): string {
+  return escaped(part, /[%{}:\s]/g);
 }
 
 function escaped(part: string, unwanted: RegExp): string {
