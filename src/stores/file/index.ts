@@ -16,12 +16,13 @@
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
  * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
- * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/` (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
+ * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/`; `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
  * `<dir>/store-id` the name that the
  * store gave itself.
  */
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, link, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, open as openFile, readFile, rename, rm, stat, statfs, unlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   createEffects,
@@ -35,12 +36,13 @@ import {
   type OpenOptions,
 } from './entries.js';
 import { createFileDocuments } from './documents.js';
-import { toUnavailable } from './errors.js';
+import { describeErrors, toUnavailable, unlessAbsent } from './errors.js';
+import { namesIn } from './lines.js';
+import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
-import { createFileUploadBytes } from './uploads.js';
 import { createFileCalls, createFileHandles } from './handles.js';
 import { createLocks } from './lock.js';
 import { createAtRest, type AtRest } from '../../platform/at-rest.js';
@@ -49,11 +51,11 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins, createSignIns } from '../collections/mcp-servers.js';
-import { createUploads } from '../collections/uploads.js';
+import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { withShared } from '../shared-entries.js';
-import type { Feed, Store } from '../store.js';
+import type { Feed, Store, UploadOwner } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
 
 export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'> {
@@ -158,4 +160,97 @@ async function checkDirectory(dir: string): Promise<string[]> {
   } catch (error) {
     throw toUnavailable('use the memory directory', dir, error);
   }
+}
+
+/*
+ * Files that wait to be used (collections/uploads.ts), in `<dir>/uploads/<namespace>/<tenant>/`:
+ *
+ *   arriving/<uuid>    what is being written; left by a writer that died, it goes after an hour
+ *   waiting/<id>       bytes of those that no conversation has used, listed in waiting.jsonl
+ *   known/<id>.jsonl   what each is, until when, and who has used it
+ */
+
+const DRAFT_LIFE_MS = 60 * 60 * 1000;
+
+export function createFileUploadBytes(dir: string, atRest: AtRest): UploadBytes {
+  const toPath = (owner: UploadOwner, id: string): string => join(uploadsDir(dir, owner), 'waiting', toFileName(id));
+  return {
+    async begin(owner) {
+      const folder = uploadsDir(dir, owner);
+      const path = join(folder, 'arriving', randomUUID());
+      const file = await describeErrors(folder, 'begin an upload', async () => {
+        for (const name of ['arriving', 'waiting']) await mkdir(join(folder, name), { recursive: true });
+        return openFile(path, 'wx');
+      });
+      let written = 0;
+      return {
+        append: (bytes) =>
+          describeErrors(folder, 'write an upload', async () => {
+            const stored = await atRest.sealBytes(bytes, written > 0);
+            await file.writeFile(stored);
+            written += stored.byteLength;
+          }),
+
+        async finish({ id }) {
+          await file.sync();
+          await file.close();
+          if ((await stat(path)).size !== written) throw new Error('it was written in part only, the disk may be full');
+          await rename(path, toPath(owner, id));
+        },
+
+        discard: () =>
+          describeErrors(folder, 'discard an upload', async () => {
+            await file.close().catch(() => undefined);
+            await unlessAbsent(unlink(path));
+          }),
+      };
+    },
+
+    read: (owner, id) =>
+      describeErrors(toPath(owner, id), `read the upload ${id}`, () => unlessAbsent(readFile(toPath(owner, id)).then(atRest.openBytes))),
+
+    // A disk that is full says so, to each that writes.
+    room: () => Promise.resolve(Infinity),
+
+    remove: async (owner, id) => (await unlessAbsent(unlink(toPath(owner, id)).then(() => true))) ?? false,
+
+    async *known(owner) {
+      const names = await namesIn(join(uploadsDir(dir, owner), 'known'));
+      yield* names.filter((name) => name.endsWith('.jsonl')).flatMap((name) => fromFileName(name.slice(0, -'.jsonl'.length)));
+    },
+
+    clear: (owner) =>
+      describeErrors(uploadsDir(dir, owner), 'remove the uploads', () =>
+        rm(uploadsDir(dir, owner), { recursive: true, force: true, maxRetries: 3 }),
+      ),
+
+    async *list() {
+      const root = join(dir, 'uploads');
+      for (const namespace of (await namesIn(root)).flatMap(fromFileName)) {
+        for (const tenant of (await namesIn(join(root, toFileName(namespace)))).flatMap(fromFileName)) {
+          const owner = { namespace, tenant };
+          const folder = uploadsDir(dir, owner);
+          await removeLeft(join(folder, 'arriving'));
+          const known = (await namesIn(join(folder, 'known'))).filter((name) => name.endsWith('.jsonl')).map((name) => name.slice(0, -6));
+          // A writer that died between the two has left bytes without a record.
+          const names = new Set([...known, ...(await namesIn(join(folder, 'waiting')))]);
+          for (const id of [...names].flatMap(fromFileName)) yield { owner, id };
+        }
+      }
+    },
+  };
+}
+
+async function removeLeft(arriving: string): Promise<void> {
+  for (const name of await namesIn(arriving)) {
+    const path = join(arriving, name);
+    const last = (await unlessAbsent(stat(path)))?.mtimeMs ?? Infinity;
+    if (last + DRAFT_LIFE_MS < Date.now()) await unlessAbsent(unlink(path));
+  }
+}
+
+/** None for a long name, which ends in a hash: ids, and names of tenants, are shorter. */
+function fromFileName(name: string): string[] {
+  if (name === toFileName('')) return [''];
+  return name.includes('~') || /%(?![\dA-F]{2})/.test(name) ? [] : [decodeURIComponent(name)];
 }
