@@ -105,6 +105,7 @@ export async function startFaults(installation: Installation): Promise<Faults> {
         return await start();
       } catch (error) {
         if (left === 0) throw error;
+        if (left % 40 === 0) process.stderr.write(`  cannot start it again: ${String(error).slice(-800)}\n`);
         await sleep(250);
       }
     }

@@ -260,7 +260,9 @@ function checkEncryption(config: Config): Finding[] {
     const others = older.length === 0 ? '' : `; ${older.join(', ')} decrypt what is older (perdura admin rekey)`;
     return [ok('Encryption', `on, by key ${newest} (${from})${others}`)];
   } catch (error) {
-    return [broken('Encryption', errorMessage(error), 'correct PERDURA_ENCRYPTION: without its keys nothing that is encrypted can be read')];
+    return [
+      broken('Encryption', errorMessage(error), 'correct PERDURA_ENCRYPTION: without its keys nothing that is encrypted can be read'),
+    ];
   }
 }
 

@@ -52,7 +52,11 @@ interface ReplayedRuns {
   readonly problems: readonly string[];
 }
 
-export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<ReplayedRuns> {
+export async function replayedRuns(
+  client: PerduraClient,
+  id: string,
+  config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>,
+): Promise<ReplayedRuns> {
   const { histories, complete } = await client.runs(id);
   const { runs, problems } = await createReplay(config)(id, histories);
   return { runs: runs.filter((run) => run !== undefined), complete, problems };
