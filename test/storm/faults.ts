@@ -155,10 +155,32 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     await act().finally(() => busy.delete(name));
   };
   const frozen = async (pid: number, ms: number): Promise<void> => {
-    process.kill(pid, 'SIGSTOP');
+    const signal = (name: NodeJS.Signals): void => {
+      try {
+        process.kill(pid, name);
+      } catch (error) {
+        // It ended by itself.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    };
+    signal('SIGSTOP');
     await sleep(ms);
-    process.kill(pid, 'SIGCONT');
+    signal('SIGCONT');
   };
+  /** A full disk ends a Redis that writes its log anew; what supervises servers starts it again. */
+  const superviseRedis = async (): Promise<void> => {
+    for (; !isOver; await sleep(250)) {
+      const death = scene.redis.death();
+      if (death === undefined) continue;
+      await alone('redis', async () => {
+        if (scene.redis.death() === undefined) return;
+        count('redis that ended by itself');
+        process.stderr.write(`  redis ended by itself: ${death.slice(-600)}\n`);
+        await again(() => scene.restartRedis());
+      })();
+    }
+  };
+  const supervising = wrongRedis ? superviseRedis() : Promise.resolve();
   const redisIs = (how: Parameters<WrongRedis['be']>[0], ms: number) =>
     alone('way to redis', async () => {
       count(`redis ${how}`);
@@ -236,6 +258,7 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     await blowing;
     await Promise.all(running);
     isOver = true;
+    await supervising;
     wrongRedis?.be('right');
     posts.forEach((at) => note(at, memory));
     if (troubles.length > 0) throw new AggregateError(troubles, `faults that could not be done: ${troubles.map(String).join('; ')}`);

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../src/testing/temporal-server.js';
 
+const KEPT_LOG = 2_000;
+
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
@@ -14,6 +16,8 @@ export interface RedisServer {
   stop(): Promise<void>;
   /** SIGKILL; the dir stays, so that another can start on it. */
   kill(): Promise<void>;
+  /** Why it ended by itself: the end of its log. Undefined while it runs, or where it was ended. */
+  death(): string | undefined;
 }
 
 export interface RedisServerOptions {
@@ -39,6 +43,12 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
+    let [log, isEnded] = ['', false];
+    process.stdout.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-KEPT_LOG)));
+    const finish = (signal: NodeJS.Signals): Promise<void> => {
+      isEnded = true;
+      return end(process, signal);
+    };
     try {
       await answering(process);
     } catch (error) {
@@ -51,10 +61,11 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
       port,
       pid: process.pid ?? 0,
       async stop() {
-        await end(process, 'SIGTERM');
+        await finish('SIGTERM');
         await removeDir();
       },
-      kill: () => end(process, 'SIGKILL'),
+      kill: () => finish('SIGKILL'),
+      death: () => (isEnded || (process.exitCode === null && process.signalCode === null) ? undefined : log),
     };
   }
 }
