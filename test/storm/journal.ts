@@ -36,13 +36,21 @@ export interface Journal {
   /** What is wrong with a conversation's log, in words; its log is then forgotten, unless something is. */
   check(conversation: string): readonly string[];
   log(conversation: string): readonly QueueOperation[];
-  readonly counts: { accepted: number; answered: number; repeated: number; checked: number; operations: number; steered: number };
+  readonly counts: {
+    accepted: number;
+    answered: number;
+    repeated: number;
+    checked: number;
+    undecided: number;
+    operations: number;
+    steered: number;
+  };
 }
 
 export function createJournal(now: () => number = () => performance.now()): Journal {
   const logs = new Map<string, QueueOperation[]>();
   const sights = new Map<string, string[]>();
-  const counts = { accepted: 0, answered: 0, repeated: 0, checked: 0, operations: 0, steered: 0 };
+  const counts = { accepted: 0, answered: 0, repeated: 0, checked: 0, undecided: 0, operations: 0, steered: 0 };
   const logOf = (conversation: string): QueueOperation[] => logs.get(conversation) ?? logs.set(conversation, []).get(conversation) ?? [];
   const seenIn = (conversation: string): string[] => sights.get(conversation) ?? sights.set(conversation, []).get(conversation) ?? [];
 
@@ -112,7 +120,9 @@ export function createJournal(now: () => number = () => performance.now()): Jour
       counts.checked += 1;
       counts.operations += log.length;
       const verdict = linearize(queueModel, log);
-      if (!verdict.ok)
+      // Too many messages at once for the time that there is: neither found right nor wrong, and told as such.
+      if (!verdict.ok && verdict.why === 'too many to try') counts.undecided += 1;
+      else if (!verdict.ok)
         return [
           `${conversation}: its queue has no possible order (${verdict.why}); what cannot come next: ${verdict.stuck.map(wordsOf).join('; ')}`,
         ];

@@ -20,6 +20,8 @@ export interface Model<State, Op> {
   readonly step: (state: State, op: Op) => State | undefined;
   /** Equal for states that nothing can tell apart. */
   readonly key: (state: State) => string;
+  /** Which of several to try first, the lowest; default: what returned first. It changes how long a search takes, never what it finds. */
+  readonly ranks?: (log: readonly Op[]) => (op: Op) => number;
 }
 
 /** `stuck`: what could come next in the longest order that was found, and cannot. */
@@ -28,7 +30,8 @@ export type Verdict<Op> =
 
 const MOST_TRIED = 300_000;
 
-export function linearize<State, Op extends Operation>({ first, step, key }: Model<State, Op>, log: readonly Op[]): Verdict<Op> {
+export function linearize<State, Op extends Operation>({ first, step, key, ranks }: Model<State, Op>, log: readonly Op[]): Verdict<Op> {
+  const rank = ranks?.(log) ?? ((op: Op) => op.return);
   const ops = log.map((op, at) => ({ op, at })).sort((a, b) => a.op.call - b.op.call || a.at - b.at);
   const place = new Map(ops.map(({ at }, i) => [at, i]));
   const latest = new Map<string, number>();
@@ -40,6 +43,7 @@ export function linearize<State, Op extends Operation>({ first, step, key }: Mod
     if (earlier !== undefined) before.set(mine, earlier);
     latest.set(process, mine);
   });
+  const order = ops.map(({ op }) => rank(op));
   const [done, tried] = [ops.map(() => false), new Set<string>()];
   let longest: { readonly count: number; readonly stuck: readonly Op[] } = { count: -1, stuck: [] };
 
@@ -55,7 +59,7 @@ export function linearize<State, Op extends Operation>({ first, step, key }: Mod
       const earlier = before.get(i);
       if (earlier === undefined || done[earlier]) found.push(i);
     }
-    return found.sort((a, b) => (ops[a]?.op.return ?? 0) - (ops[b]?.op.return ?? 0));
+    return found.sort((a, b) => (order[a] ?? 0) - (order[b] ?? 0));
   };
 
   const search = (state: State, count: number): boolean => {
@@ -104,6 +108,11 @@ interface QueueState {
 }
 
 export const queueModel: Model<QueueState, QueueOperation> = {
+  // Of many that were accepted at once the queue's order is that in which they were taken.
+  ranks(log) {
+    const taken = new Map(log.flatMap((op) => (op.kind === 'take' ? [[op.id, op.return - 0.5] as const] : [])));
+    return (op) => (op.kind === 'accept' ? (taken.get(op.id) ?? op.return) : op.return);
+  },
   first: { queue: [], free: [], lanes: {}, fates: {}, turns: {} },
   key: ({ queue, free, fates, turns }) =>
     JSON.stringify([queue, [...free].sort(), Object.entries(fates).sort(), Object.entries(turns).sort()]),

@@ -54,6 +54,7 @@ export interface StormReport {
   readonly lostAnswersOfRedis: number;
   readonly checked: {
     readonly queueOperations: number;
+    readonly undecided: number;
     readonly effects: number;
     readonly effectOperations: number;
     readonly unheard: number;
@@ -89,6 +90,7 @@ export function toReport(measured: Measured): StormReport {
     lostAnswersOfRedis: lostAnswers,
     checked: {
       queueOperations: journal.counts.operations,
+      undecided: journal.counts.undecided,
       effects: effects.effects,
       effectOperations: effects.operations,
       unheard: effects.unheard,
@@ -120,7 +122,10 @@ export function render(report: StormReport): string {
     ['answers heard', `${report.answers} (${words(report.ends)})`],
     ['lost', report.lost],
     ['doubled', report.doubled],
-    ['queues without a possible order', `${report.outOfOrder} (${checked.queueOperations} operations checked)`],
+    [
+      'queues without a possible order',
+      `${report.outOfOrder} (${checked.queueOperations} operations checked, ${checked.undecided} queues too large to decide)`,
+    ],
     [
       'effects without a possible order',
       `${count(report, 'an effect is committed once')} (${checked.effects} effects, ${checked.effectOperations} operations, ${checked.unheard} unheard)`,
