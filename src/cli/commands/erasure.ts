@@ -140,15 +140,15 @@ const DUE: readonly Column<Due>[] = [
 
 /** The store, and Temporal as its client has it: what a session's client does not lend. */
 async function withErasureAccess<T>({ config }: CommandSession, work: (access: ErasureAccess) => Promise<T>): Promise<T> {
-  const [{ connectTemporal }, { openStore }, { Client }] = await Promise.all([
+  const [{ connectTemporal }, { openStore }, { openClient }] = await Promise.all([
     import('../../client.js'),
     import('../../stores/open.js'),
-    import('@temporalio/client'),
+    import('../../client/temporal/encryption.js'),
   ]);
   const { connection, namespace } = await connectTemporal(config);
   const store = openStore(config);
   try {
-    return await work({ client: new Client({ connection, namespace }), namespace, taskQueue: config.taskQueue, store });
+    return await work({ client: openClient({ connection, namespace }), namespace, taskQueue: config.taskQueue, store });
   } finally {
     await store.close();
     await connection.close();

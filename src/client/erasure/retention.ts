@@ -7,7 +7,8 @@
  *   is answered, and then it is no longer due.
  * - One whose turns a younger fork reads stays until that goes.
  */
-import { Client, ScheduleAlreadyRunning, type ConnectionLike } from '@temporalio/client';
+import { ScheduleAlreadyRunning, type Client, type ConnectionLike } from '@temporalio/client';
+import { openClient } from '../temporal/encryption.js';
 import { splitChildId } from '../../conversation/protocol/limits.js';
 import type { RetentionOutcome } from '../../conversation/outbox/webhook-effects.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
@@ -184,7 +185,7 @@ export function createRetain(
   { connection, namespace, taskQueue, store }: Place & { readonly store: Store },
   retention: Retention,
 ): (stop: AbortSignal) => Promise<RetentionOutcome> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   return (stop) => deleteExpired({ client, namespace, taskQueue, store }, retention, { stop });
 }
 
@@ -194,7 +195,7 @@ export function retentionSchedule(taskQueue: string): string {
 
 /** Once a day; where there is such a schedule, it stays as it is. */
 export async function scheduleRetention({ connection, namespace, taskQueue }: Place): Promise<void> {
-  const client = new Client({ connection, namespace });
+  const client = openClient({ connection, namespace });
   const id = retentionSchedule(taskQueue);
   try {
     await client.schedule.create({
