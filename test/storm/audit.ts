@@ -2,6 +2,7 @@
  * When a conversation has come to rest: every message that somebody was told was taken has its answer. Whoever says it again with its id
  * gets that answer, and no new turn begins; and the store has it once.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import { noteAnswer } from './deeds.js';
 import type { Person, Said } from './person.js';
@@ -40,7 +41,7 @@ export async function audit(person: Person): Promise<Audited> {
 
 /** A customer takes nothing back but what waits, so that all that was answered is there. */
 async function inStore({ client, journal, said }: Person, conversation: string): Promise<{ missing: string[]; doubled: string[] }> {
-  const entries = await client.history(conversation);
+  const entries = await untilRead(() => client.history(conversation));
   const count = (id: string): number => entries.filter(({ messageId }) => messageId === id).length;
   const ids = said.filter((one: Said) => one.conversation === conversation).map(({ message }) => message.id);
   return {
@@ -49,4 +50,16 @@ async function inStore({ client, journal, said }: Person, conversation: string):
       .map((id) => `${id} was answered, and the store does not have it`),
     doubled: ids.filter((id) => count(id) > 1).map((id) => `${id} is ${count(id)} times in the store`),
   };
+}
+
+/** The storm goes on around it: a store that is away just now is no violation, one that stays away is. */
+async function untilRead<T>(read: () => Promise<T>): Promise<T> {
+  for (let left = 120; ; left -= 1) {
+    try {
+      return await read();
+    } catch (error) {
+      if (left === 0) throw error;
+      await sleep(500);
+    }
+  }
 }
