@@ -88,6 +88,10 @@ export interface AtRest {
   /** `isNext`: they follow others, in one file or value. */
   sealBytes(bytes: Uint8Array, isNext?: boolean): Promise<Buffer>;
   openBytes(stored: Buffer): Promise<Buffer>;
+  /**
+   * A record as it would be stored now; undefined where it is, or was damaged. `label`: from what was sealed. Throws `KeyMissing`.
+   */
+  reseal(stored: string, label?: (text: string) => string): string | undefined;
   /** Whether it would be stored in another way now: it is plain and should be sealed, or an older key has sealed it. */
   isStale(stored: string): boolean;
   areStale(stored: Buffer): boolean;
@@ -96,6 +100,7 @@ export interface AtRest {
 const SEALED = 'pe1:';
 const PLAIN = 'pe0:';
 const LOOKS_SEALED = /^pe[01]:/;
+const LINE_LOOKS_SEALED = /(?<=^|\n)(?=pe[01]:)/g;
 /** In a document, a line that begins so by chance, or on purpose, is no sealed one. */
 const SEALED_LINE = /^pe1:[0-9a-f]{8}:[\w-]{38,}$/;
 const SEALED_FRAME = Buffer.from('PE1\0');
@@ -143,6 +148,8 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
     return stored.startsWith(PLAIN) ? stored.slice(PLAIN.length) : stored;
   };
 
+  const isStale = (stored: string): boolean => newest !== undefined && !stored.startsWith(`${SEALED}${newest.id}:`);
+
   return {
     isOn: newest !== undefined,
     seal,
@@ -153,6 +160,17 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
         return open(stored);
       } catch (error) {
         if (error instanceof SealBroken) return stored;
+        throw error;
+      }
+    },
+
+    reseal(stored, label) {
+      if (!isStale(stored)) return undefined;
+      try {
+        const text = open(stored);
+        return seal(text, label?.(text));
+      } catch (error) {
+        if (error instanceof SealBroken) return undefined;
         throw error;
       }
     },
@@ -174,9 +192,11 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
 
     sealLines(text) {
       if (newest !== undefined) return text.length === 0 ? '' : `${seal(text)}\n`;
-      if (typeof text === 'string') return text.replace(/^(?=pe[01]:)/gm, PLAIN);
-      // Of another encoding: in it no line begins so.
-      return text;
+      // As `openLines` has lines: a line ends with a newline alone.
+      if (typeof text === 'string') return text.replace(LINE_LOOKS_SEALED, PLAIN);
+      const bytes = toBuffer(text).toString('latin1');
+      const escaped = bytes.replace(LINE_LOOKS_SEALED, PLAIN);
+      return escaped === bytes ? text : Buffer.from(escaped, 'latin1');
     },
 
     async sealBytes(bytes, isNext = false) {
@@ -212,7 +232,7 @@ export function createAtRest(keys: readonly AtRestKey[] = []): AtRest {
       return Buffer.concat(parts);
     },
 
-    isStale: (stored) => newest !== undefined && !stored.startsWith(`${SEALED}${newest.id}:`),
+    isStale,
 
     areStale(stored) {
       if (newest === undefined) return false;

@@ -1,5 +1,5 @@
 /** What is sealed comes back as it was, by its key alone; what is plain stays what it is, whatever it looks like. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, webcrypto } from 'node:crypto';
 import fc from 'fast-check';
 import {
   atRestKeyId,
@@ -28,6 +28,9 @@ const texts = fc.oneof(
     `a\n${by(B).seal('inside')}\nb`,
     'pe1:',
     '\r\n\r\npe0:x',
+    'a\rpe1:b',
+    'a\u2028pe0:b',
+    'a\npe1:\npe0:',
   ),
 );
 /** As UTF-8 keeps it. */
@@ -53,6 +56,21 @@ test('two of the same text are not the same, and a key of another purpose opens 
   if (!ofStore || !ofTemporal) throw new Error('no key');
   expect(ofStore.id).toBe(ofTemporal.id);
   expect(() => decrypt(ofTemporal, encrypt(ofStore, Buffer.from('x')))).toThrow(SealBroken);
+});
+
+test('another implementation opens what Temporal keeps: HKDF and AES-GCM as Web Crypto has them, by what the page about it says', async () => {
+  const [key] = deriveAtRestKeys([A], 'temporal');
+  if (!key) throw new Error('no key');
+  const { subtle } = webcrypto;
+  const root = await subtle.importKey('raw', A, 'HKDF', false, ['deriveKey']);
+  const how = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: Buffer.from('perdura/at-rest/temporal/v1') };
+  const theirs = await subtle.deriveKey(how, root, { name: 'AES-GCM', length: 256 }, false, ['decrypt', 'encrypt']);
+  const sealed = encrypt(key, Buffer.from('words'));
+  const opened = await subtle.decrypt({ name: 'AES-GCM', iv: sealed.subarray(0, 12) }, theirs, sealed.subarray(12));
+  expect(Buffer.from(opened).toString()).toBe('words');
+  const iv = randomBytes(12);
+  const made = await subtle.encrypt({ name: 'AES-GCM', iv }, theirs, Buffer.from('back'));
+  expect(decrypt(key, Buffer.concat([iv, Buffer.from(made)])).toString()).toBe('back');
 });
 
 test('any change of any character is noticed, of the label too', () => {
@@ -86,10 +104,12 @@ test('a document comes back, with lines that people added, whatever they look li
         fc.string().map((line) => line.replace(/[\r\n]/g, '')),
         { maxLength: 4 },
       ),
-      (text, lines) => {
+      fc.boolean(),
+      (text, lines, isBytes) => {
         fc.pre(!lines.some((line) => /^pe[01]:/.test(line)));
         for (const atRest of [OFF, by(A)]) {
-          const stored = Buffer.concat([Buffer.from(atRest.sealLines(text)), Buffer.from(lines.map((line) => `${line}\n`).join(''))]);
+          const written = isBytes ? atRest.sealLines(Buffer.from(text)) : atRest.sealLines(text);
+          const stored = Buffer.concat([Buffer.from(written), Buffer.from(lines.map((line) => `${line}\n`).join(''))]);
           expect(atRest.openLines(stored).toString()).toBe(kept(text) + lines.map((line) => `${line}\n`).join(''));
         }
       },

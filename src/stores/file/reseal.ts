@@ -4,7 +4,7 @@
  */
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isSealed, type AtRest } from '../../platform/at-rest.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import type { Resealed, ScopeKey } from '../store.js';
 import { describeErrors, isForeign, unlessAbsent } from './errors.js';
 import { namesIn, replaceFile } from './lines.js';
@@ -86,7 +86,7 @@ export async function resealLines(path: string, atRest: AtRest): Promise<number>
   const torn = lines.pop() ?? '';
   let values = 0;
   const after = lines.map((stored) => {
-    const anew = sealedAnew(atRest, stored);
+    const anew = stored.trim() === '' ? undefined : atRest.reseal(stored);
     if (anew !== undefined) values += 1;
     return anew ?? stored;
   });
@@ -94,16 +94,12 @@ export async function resealLines(path: string, atRest: AtRest): Promise<number>
   return values;
 }
 
-/** What it becomes; undefined where it is as it should be, is no line, or was damaged. Throws where its key is missing. */
-function sealedAnew(atRest: AtRest, stored: string): string | undefined {
-  if (stored.trim() === '' || !atRest.isStale(stored)) return undefined;
-  const text = atRest.openRecord(stored);
-  return text === stored && isSealed(stored) ? undefined : atRest.seal(text);
-}
-
 async function resealWhole({ atRest }: Files, path: string): Promise<number> {
   return describeErrors(path, ATTEMPT, async () => {
-    const anew = sealedAnew(atRest, await readText(path));
+    const stored = await readText(path);
+    // Removed meanwhile, or another program's folder.
+    if (stored === '') return 0;
+    const anew = atRest.reseal(stored);
     // Its name is the hash of its text: another writer writes the same.
     if (anew !== undefined) await replaceFile(path, anew);
     return anew === undefined ? 0 : 1;

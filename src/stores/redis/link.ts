@@ -99,15 +99,15 @@ export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), 
 /** A key that is missing is as if Redis did not answer: a turn that waits goes on when it is there. */
 function describing(atRest: AtRest, unavailable: (error: unknown) => StoreUnavailable): AtRest {
   const described =
-    <Answer>(open: (stored: string) => Answer) =>
-    (stored: string): Answer => {
+    <Rest extends unknown[], Answer>(open: (stored: string, ...rest: Rest) => Answer) =>
+    (stored: string, ...rest: Rest): Answer => {
       try {
-        return open(stored);
+        return open(stored, ...rest);
       } catch (error) {
         throw error instanceof KeyMissing ? unavailable(error) : error;
       }
     };
-  return { ...atRest, open: described(atRest.open), openRecord: described(atRest.openRecord) };
+  return { ...atRest, open: described(atRest.open), openRecord: described(atRest.openRecord), reseal: described(atRest.reseal) };
 }
 
 function createClient(url: string, options: RedisOptions): ScriptedRedis {

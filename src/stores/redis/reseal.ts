@@ -3,7 +3,6 @@
  * replaced only as it was read, and what is written meanwhile has the newest key already. Keys: keys.ts.
  */
 import { createHash } from 'node:crypto';
-import { isSealed } from '../../platform/at-rest.js';
 import { decodeEntry } from '../codecs.js';
 import type { Resealed } from '../store.js';
 import { scanKeys, type RedisLink } from './link.js';
@@ -61,22 +60,16 @@ function parseName(key: string): readonly [name: string, part?: string] {
   return rest.length === 0 ? [name] : [name, rest.join(':')];
 }
 
-/** What it becomes; undefined where it is as it should be, or was damaged. Throws where its key is missing. */
-function sealedAnew({ atRest }: RedisLink, stored: string, label?: string): string | undefined {
-  if (!atRest.isStale(stored)) return undefined;
-  const text = atRest.openRecord(stored);
-  return text === stored && isSealed(stored) ? undefined : atRest.seal(text, label);
-}
-
 async function resealHash(link: RedisLink, key: string, isContent: (field: string) => boolean): Promise<Counts> {
+  // As entries.ts writes them.
+  const label = key.endsWith(':entries') ? (text: string): string => decodeEntry(text)?.messageId ?? '' : undefined;
   let [values, left] = [0, 0];
   let cursor = '0';
   do {
     const found = await link.askUnlessForeign(ATTEMPT, (redis) => redis.hscan(key, cursor, 'COUNT', AT_ONCE));
     if (found === undefined) return NOTHING;
     const changes = pairs(found[1]).flatMap(([field, stored]) => {
-      if (!isContent(field) || !link.atRest.isStale(stored)) return [];
-      const anew = sealedAnew(link, stored, key.endsWith(':entries') ? messageIdIn(link, stored) : undefined);
+      const anew = isContent(field) ? link.atRest.reseal(stored, label) : undefined;
       return anew === undefined ? [] : [[field, stored, anew] as const];
     });
     for (const change of changes) {
@@ -89,15 +82,11 @@ async function resealHash(link: RedisLink, key: string, isContent: (field: strin
   return { values, left };
 }
 
-function messageIdIn({ atRest }: RedisLink, stored: string): string | undefined {
-  return decodeEntry(atRest.openRecord(stored))?.messageId;
-}
-
 /** The sum says that no person has changed the text. */
 async function resealMemory(link: RedisLink, key: string): Promise<Counts> {
   const versions = await resealHash(link, key, (field) => field.startsWith('text:'));
   const [text, sum] = (await link.askUnlessForeign(ATTEMPT, (redis) => redis.hmget(key, 'text', 'sum'))) ?? [];
-  const anew = typeof text === 'string' ? sealedAnew(link, text) : undefined;
+  const anew = typeof text === 'string' ? link.atRest.reseal(text) : undefined;
   // A person's edit is seen first, by the next who reads it.
   if (anew === undefined || typeof text !== 'string' || typeof sum !== 'string' || sum !== sha1(text)) return versions;
   const changed = await link.ask(ATTEMPT, (redis) => redis.perduraChange(key, '', ...['text', text, anew], ...['sum', sum, sha1(anew)]));
@@ -112,7 +101,7 @@ async function resealList(link: RedisLink, key: string): Promise<Counts> {
   const texts = (await link.askUnlessForeign(ATTEMPT, (redis) => redis.lrange(key, 0, -1))) ?? [];
   let [values, left] = [0, 0];
   for (const [i, stored] of texts.entries()) {
-    const anew = sealedAnew(link, stored);
+    const anew = link.atRest.reseal(stored);
     if (anew === undefined) continue;
     const others = await link.ask(ATTEMPT, (redis) => redis.perduraReplaceItems(key, String(i), stored, anew));
     values += 1 - others;
