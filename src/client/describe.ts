@@ -2,9 +2,11 @@
 import {
   type WorkflowExecutionDescription,
   type WorkflowExecutionInfo,
+  type WorkflowHandle,
   WorkflowNotFoundError,
   type ConnectionLike,
 } from '@temporalio/client';
+import { toClientError } from './errors.js';
 import { openClient } from './temporal/encryption.js';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 
@@ -68,6 +70,14 @@ export interface Listed {
   readonly model: string | null;
   readonly turns: number | null;
   readonly costUsd: number | null;
+}
+
+/** Throws `ClientError`. */
+export async function describeConversation(handle: Pick<WorkflowHandle, 'workflowId' | 'describe'>): Promise<Description> {
+  const description = await handle.describe().catch((error: unknown) => {
+    throw toClientError(error, `cannot look up ${handle.workflowId}`);
+  });
+  return toDescription(description);
 }
 
 export function toDescription(description: WorkflowExecutionDescription): Description {

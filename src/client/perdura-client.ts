@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import { checkMessage, createAnsweringAgain, createSending } from './sending.js';
 import { createAttach, createUploads, DEFAULT_KEPT_BYTES } from './uploads.js';
-import { toDescription, type Description } from './describe.js';
+import { describeConversation, type Description } from './describe.js';
 import { createSchedules } from './schedules.js';
 import { createDispatch, createStepping } from './stepping.js';
 import { ClientError, toClientError } from './errors.js';
@@ -121,14 +121,7 @@ export function createClientWith({
   };
   const withSignal = createWithSignal(client);
 
-  const describe = async (id: string): Promise<Description> => {
-    const description = await handleOf(id)
-      .describe()
-      .catch((error: unknown) => {
-        throw toClientError(error, `cannot look up ${id}`);
-      });
-    return toDescription(description);
-  };
+  const describe = async (id: string): Promise<Description> => describeConversation(handleOf(id));
 
   /** A running conversation is not started again, and keeps its agent. */
   const checkAgent = async (id: string, { agent, tenant }: StartOptions): Promise<void> => {

@@ -3,9 +3,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import type { Erased } from '../../client/erasure/erase.js';
 import type { ErasureAccess, Whose } from '../../client/erasure/find.js';
-import type { Receipt, Removed, SignedReceipt, Stays } from '../../client/erasure/receipt.js';
+import type { Receipt, Removed, SignedReceipt } from '../../client/erasure/receipt.js';
 import type { Config } from '../../config.js';
 import { isScope, isTenant } from '../../conversation/protocol/limits.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
@@ -205,12 +204,13 @@ async function eraseWithReceipt(
   whose: Whose,
   options: ForgetOptions,
 ): Promise<Answer> {
-  const [{ erase }, { signReceipt, keyFingerprint }, { eraseLocal }, { default: writeFileAtomic }] = await Promise.all([
-    import('../../client/erasure/erase.js'),
-    import('../../client/erasure/receipt.js'),
-    import('./local-places.js'),
-    import('write-file-atomic'),
-  ]);
+  const [{ erase }, { signReceipt, keyFingerprint, listRemains, listRemoved }, { eraseLocal }, { default: writeFileAtomic }] =
+    await Promise.all([
+      import('../../client/erasure/erase.js'),
+      import('../../client/erasure/receipt.js'),
+      import('./local-places.js'),
+      import('write-file-atomic'),
+    ]);
   const { all: secrets } = await readSecrets(config);
   const folder = join(config.cwd, '.perdura', 'receipts');
   const open = join(folder, `unfinished-${hashName(whose)}.json`);
@@ -231,7 +231,7 @@ async function eraseWithReceipt(
     ...{ v: 1, kind: 'perdura erasure receipt', id: begun.id, perdura: packageVersion(), of: whose, namespace: access.namespace },
     store: { kind: access.store.kind, id: await access.store.id() },
     ...{ begun: begun.begun, finished: new Date().toISOString(), calls: begun.calls },
-    removed: [...removedFrom(erased), ...sumRemoved([...first.removed, ...second.removed])],
+    removed: [...listRemoved(erased), ...sumRemoved([...first.removed, ...second.removed])],
     stays: [...listRemains(erased, access.store.kind, whose), ...second.stays],
   };
   const signed = signReceipt(receipt, secrets[0]);
@@ -283,110 +283,6 @@ function sumRemoved(removed: readonly Removed[]): Removed[] {
   const sums = new Map<string, Removed>();
   for (const one of removed) sums.set(one.place, { ...one, count: one.count + (sums.get(one.place)?.count ?? 0) });
   return [...sums.values()];
-}
-
-function removedFrom({ counts }: Erased): Removed[] {
-  const store = (place: string, what: string, count: number): Removed => ({ place: `store: ${place}`, what, count });
-  const temporal = (place: string, what: string, count: number): Removed => ({ place: `Temporal: ${place}`, what, count });
-  return [
-    store('conversations', 'conversations', counts.conversations),
-    store('conversations', 'conversations of sub-agents', counts.subAgents),
-    store(
-      'conversations',
-      'lives of these, each with its messages and traces, long texts and files, items, summaries, branches, ledger, costs, budgets, live events and vectors',
-      counts.lives,
-    ),
-    store('MEMORY.md', 'versions', counts.memoryVersions),
-    store('HISTORY', 'entries', counts.historyEntries),
-    store('facts', 'facts', counts.facts),
-    store('proposals', 'lines that waited, or were decided on', counts.proposals),
-    store('forgotten texts', 'records of what was to be forgotten', counts.forgottenTexts),
-    store('search index', 'parts', counts.indexParts),
-    store('uploads', 'files that waited, and records of those that were used', counts.uploads),
-    store('sign-ins', 'sign-ins at MCP servers', counts.signIns),
-    temporal('conversations', 'runs with history, memo and search attributes', counts.runs),
-    temporal('memory workflows', 'runs with history, memo and search attributes', counts.memoryRuns),
-    temporal('webhook deliveries', 'runs with history and memo', counts.deliveries),
-    temporal('all of these', 'runs that were stopped before', counts.stopped),
-    temporal('schedules', 'schedules', counts.schedules),
-  ];
-}
-
-function listRemains({ notYetGone, retentionDays, isArchived }: Erased, store: 'redis' | 'file', { kind }: Whose): Stays[] {
-  const days =
-    retentionDays === null ? 'the retention of the namespace' : `${retentionDays} days at the latest, the retention of the namespace`;
-  return [
-    {
-      place: 'store: tombstones',
-      what: 'ids of the conversations, lives and runs that were erased, and when; no text',
-      why: 'by them late writes are refused, and nothing of it is resumed, forked or healed',
-      until: 'for good',
-    },
-    store === 'redis'
-      ? {
-          place: 'Redis: append-only file, snapshots, replicas',
-          what: 'commands and values from before',
-          why: 'Redis writes these files anew only now and then',
-          until: 'its next rewrite and snapshot (BGREWRITEAOF, BGSAVE)',
-        }
-      : {
-          place: 'disk of the store',
-          what: 'blocks of removed files, and snapshots of the file system',
-          why: 'a file system does not overwrite what is removed',
-          until: 'the blocks are used again, and snapshots removed',
-        },
-    ...(notYetGone > 0
-      ? [
-          {
-            place: 'Temporal: runs',
-            what: `${notYetGone} runs`,
-            why: 'the server was told, and deletes them in the background',
-            until: days,
-          },
-        ]
-      : []),
-    {
-      place: 'Temporal: database',
-      what: 'pages and logs of its database from before',
-      why: 'a database does not overwrite what is removed',
-      until: 'its clean-up (VACUUM, compaction)',
-    },
-    ...(isArchived === false
-      ? []
-      : [
-          {
-            place: 'Temporal: archive',
-            what: 'histories that were archived when they ended',
-            why:
-              isArchived === null
-                ? 'the server does not say whether it archives'
-                : 'the namespace archives, and that is deleted there alone',
-            until: 'they are removed from the archive',
-          },
-        ]),
-    {
-      place: 'memory of running workers and gateways',
-      what: 'indexes for search',
-      why: 'they are brought up to date before each search, and let go when they are unused',
-      until: 'the next search there, or their end',
-    },
-    ...(kind === 'scope'
-      ? [
-          {
-            place: 'store: uploads',
-            what: 'files that were sent and that no message has named',
-            why: 'whose they are is known when a message names them',
-            until: '24 hours after they were sent',
-          },
-        ]
-      : []),
-    {
-      place: 'providers of models, and servers that tools have used',
-      what: 'what was sent to them',
-      why: 'they are others',
-      until: 'their retention',
-    },
-  ];
 }
 
 async function checkReceipt({ config }: CommandFrame, file: string, { key }: { readonly key?: string }): Promise<Answer> {

@@ -13,10 +13,19 @@ import pLimit from 'p-limit';
 import { splitChildId } from '../../conversation/protocol/limits.js';
 import { readTenant } from '../../records/identity.js';
 import type { ConversationKey } from '../../stores/store.js';
-import { deleteConversation, deleteRun, readRetention, unlessGone } from '../deletion.js';
-import { toDescription, type Description } from '../describe.js';
+import { deleteRun, readRetention, unlessGone } from '../deletion.js';
 import { ClientError, toClientError } from '../errors.js';
-import { createKnown, findPerson, nameLife, scopeOfMemory, type ErasureAccess, type Found, type Known, type Whose } from './find.js';
+import {
+  createKnown,
+  deleteEnded,
+  findPerson,
+  nameLife,
+  scopeOfMemory,
+  type ErasureAccess,
+  type Found,
+  type Known,
+  type Whose,
+} from './find.js';
 
 /** How much there was. What a call that was cut short has removed is not among it. */
 export interface ErasedCounts {
@@ -132,7 +141,7 @@ async function eraseForks(
 }
 
 async function deleteWithForks(access: ErasureAccess, id: string): Promise<void> {
-  const { store, namespace, client, taskQueue } = access;
+  const { store, namespace, client } = access;
   const tree = await store.lives.list({ namespace, conversation: id, tree: true });
   const isInTree = (conversation: string): boolean => tree.some((life) => life.conversation === conversation);
   for (const life of tree) {
@@ -140,15 +149,8 @@ async function deleteWithForks(access: ErasureAccess, id: string): Promise<void>
       if (!isInTree(conversation)) await deleteWithForks(access, splitChildId(conversation)[0]);
     }
   }
-  const handle = client.workflow.getHandle(id);
-  await unlessGone(handle.terminate('erased'));
-  const describe = async (): Promise<Description> =>
-    toDescription(
-      await handle.describe().catch((error: unknown) => {
-        throw toClientError(error, `cannot look up ${id}`);
-      }),
-    );
-  await deleteConversation({ client, namespace, taskQueue, store: () => Promise.resolve(store), describe }, id);
+  await unlessGone(client.workflow.getHandle(id).terminate('erased'));
+  await deleteEnded(access, id);
 }
 
 interface Pass {

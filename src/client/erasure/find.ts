@@ -5,8 +5,15 @@ import { memoryWorkflowId, MEMORY_WORKFLOW_TYPE } from '../../conversation/proto
 import { readTenant } from '../../records/identity.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { WEBHOOK_WORKFLOW_TYPE, WORKFLOW_TYPE } from '../../workflows/messages.js';
-import { unlessGone } from '../deletion.js';
+import { deleteConversation, unlessGone } from '../deletion.js';
+import { describeConversation, type Description } from '../describe.js';
 import { isUnimplemented } from '../errors.js';
+
+/** Ends a conversation that runs no more, in store and Temporal. Throws `ClientError`. */
+export async function deleteEnded({ client, namespace, taskQueue, store }: ErasureAccess, id: string): Promise<void> {
+  const describe = async (wanted: string): Promise<Description> => describeConversation(client.workflow.getHandle(wanted));
+  await deleteConversation({ client, namespace, taskQueue, store: () => Promise.resolve(store), describe }, id);
+}
 
 export interface ErasureAccess {
   readonly client: Client;

@@ -10,6 +10,8 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { deriveKey } from '../../platform/seal.js';
+import type { Erased } from './erase.js';
+import type { Whose } from './find.js';
 
 const placed = { place: z.string(), what: z.string() };
 const receiptSchema = z.strictObject({
@@ -37,6 +39,112 @@ export type Receipt = z.output<typeof receiptSchema>;
 export type Removed = Receipt['removed'][number];
 export type Stays = Receipt['stays'][number];
 export type SignedReceipt = z.output<typeof signedSchema>;
+
+/** What store and Temporal had. */
+export function listRemoved({ counts }: Erased): Removed[] {
+  const store = (place: string, what: string, count: number): Removed => ({ place: `store: ${place}`, what, count });
+  const temporal = (place: string, what: string, count: number): Removed => ({ place: `Temporal: ${place}`, what, count });
+  return [
+    store('conversations', 'conversations', counts.conversations),
+    store('conversations', 'conversations of sub-agents', counts.subAgents),
+    store(
+      'conversations',
+      'lives of these, each with its messages and traces, long texts and files, items, summaries, branches, ledger, costs, budgets, live events and vectors',
+      counts.lives,
+    ),
+    store('MEMORY.md', 'versions', counts.memoryVersions),
+    store('HISTORY', 'entries', counts.historyEntries),
+    store('facts', 'facts', counts.facts),
+    store('proposals', 'lines that waited, or were decided on', counts.proposals),
+    store('forgotten texts', 'records of what was to be forgotten', counts.forgottenTexts),
+    store('search index', 'parts', counts.indexParts),
+    store('uploads', 'files that waited, and records of those that were used', counts.uploads),
+    store('sign-ins', 'sign-ins at MCP servers', counts.signIns),
+    temporal('conversations', 'runs with history, memo and search attributes', counts.runs),
+    temporal('memory workflows', 'runs with history, memo and search attributes', counts.memoryRuns),
+    temporal('webhook deliveries', 'runs with history and memo', counts.deliveries),
+    temporal('all of these', 'runs that were stopped before', counts.stopped),
+    temporal('schedules', 'schedules', counts.schedules),
+  ];
+}
+
+/** What they, and others, still have; files that wait are known by tenant alone. */
+export function listRemains({ notYetGone, retentionDays, isArchived }: Erased, store: 'redis' | 'file', { kind }: Whose): Stays[] {
+  const days =
+    retentionDays === null ? 'the retention of the namespace' : `${retentionDays} days at the latest, the retention of the namespace`;
+  return [
+    {
+      place: 'store: tombstones',
+      what: 'ids of the conversations, lives and runs that were erased, and when; no text',
+      why: 'by them late writes are refused, and nothing of it is resumed, forked or healed',
+      until: 'for good',
+    },
+    store === 'redis'
+      ? {
+          place: 'Redis: append-only file, snapshots, replicas',
+          what: 'commands and values from before',
+          why: 'Redis writes these files anew only now and then',
+          until: 'its next rewrite and snapshot (BGREWRITEAOF, BGSAVE)',
+        }
+      : {
+          place: 'disk of the store',
+          what: 'blocks of removed files, and snapshots of the file system',
+          why: 'a file system does not overwrite what is removed',
+          until: 'the blocks are used again, and snapshots removed',
+        },
+    ...(notYetGone > 0
+      ? [
+          {
+            place: 'Temporal: runs',
+            what: `${notYetGone} runs`,
+            why: 'the server was told, and deletes them in the background',
+            until: days,
+          },
+        ]
+      : []),
+    {
+      place: 'Temporal: database',
+      what: 'pages and logs of its database from before',
+      why: 'a database does not overwrite what is removed',
+      until: 'its clean-up (VACUUM, compaction)',
+    },
+    ...(isArchived === false
+      ? []
+      : [
+          {
+            place: 'Temporal: archive',
+            what: 'histories that were archived when they ended',
+            why:
+              isArchived === null
+                ? 'the server does not say whether it archives'
+                : 'the namespace archives, and that is deleted there alone',
+            until: 'they are removed from the archive',
+          },
+        ]),
+    {
+      place: 'memory of running workers and gateways',
+      what: 'indexes for search',
+      why: 'they are brought up to date before each search, and let go when they are unused',
+      until: 'the next search there, or their end',
+    },
+    ...(kind === 'scope'
+      ? [
+          {
+            place: 'store: uploads',
+            what: 'files that were sent and that no message has named',
+            why: 'whose they are is known when a message names them',
+            until: '24 hours after they were sent',
+          },
+        ]
+      : []),
+    {
+      place: 'providers of models, and servers that tools have used',
+      what: 'what was sent to them',
+      why: 'they are others',
+      until: 'their retention',
+    },
+  ];
+}
 
 /** DER of PKCS #8 and of SPKI, before the 32 bytes of an Ed25519 key (RFC 8410). */
 const PRIVATE = Buffer.from('302e020100300506032b657004220420', 'hex');

@@ -16,10 +16,9 @@ import { readTenant } from '../../records/identity.js';
 import { retentionDays, type Retention } from '../../records/time-in-words.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { closeSignal, RETENTION_WORKFLOW_TYPE, statusQuery, WORKFLOW_TYPE } from '../../workflows/messages.js';
-import { deleteConversation, unlessGone } from '../deletion.js';
-import { toDescription, type Description } from '../describe.js';
-import { ClientError, toClientError } from '../errors.js';
-import { firstRun, list, toMemo, type ErasureAccess } from './find.js';
+import { unlessGone } from '../deletion.js';
+import { ClientError } from '../errors.js';
+import { deleteEnded, firstRun, list, toMemo, type ErasureAccess } from './find.js';
 
 /** A conversation that is due. */
 export interface Expired {
@@ -119,24 +118,15 @@ export async function deleteExpired(
 
 /** Why it stays; undefined where it is gone. */
 async function deleteOne(access: ErasureAccess, { id, scope, lastAt, isRunning }: Expired): Promise<string | undefined> {
-  const { store, client, namespace, taskQueue } = access;
+  const { store, client, namespace } = access;
   if (isRunning) {
     const reason = await close(client, id);
     if (reason !== undefined) return reason;
     const lives = (await store.lives.list({ namespace, conversation: id, scope })).map((life) => ({ ...life, scope }));
     if ((await lastMessage(store, lives)) > lastAt.getTime()) return 'it was used just now';
   }
-  const describe = async (wanted: string): Promise<Description> =>
-    toDescription(
-      await client.workflow
-        .getHandle(wanted)
-        .describe()
-        .catch((error: unknown) => {
-          throw toClientError(error, `cannot look up ${wanted}`);
-        }),
-    );
   try {
-    await deleteConversation({ client, namespace, taskQueue, store: () => Promise.resolve(store), describe }, id);
+    await deleteEnded(access, id);
     return undefined;
   } catch (error) {
     if (error instanceof ClientError && error.kind === 'conflict') return error.message;

@@ -1,6 +1,6 @@
 /**
- * Goes on with what a worker ran that has ended: Temporal is told of each attempt that it has failed, and tries it again at once, in place of
- * waiting for its heartbeat; and not to send its conversations to that worker's sticky queue, which would hold up their next task.
+ * Goes on with what a worker ran that has ended. Each of its attempts is failed, so that Temporal tries it again at once and does not wait
+ * for a heartbeat; and its conversations leave that worker's sticky queue, which would hold up their next task.
  *
  * Harmless where it comes too late or is wrong: a token names one attempt, so that of one which has ended, or is tried again already,
  * Temporal answers that there is no such thing. If the worker lives after all, it hears of it with its next heartbeat, and the ledger lets
