@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Client } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../src/activities/index.js';
 import { createKnownSecrets } from '../src/platform/known-secrets.js';
@@ -8,6 +8,7 @@ import { createAgentLoader } from '../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createAnthropicModel } from '../src/models/anthropic/client.js';
 import { createModels } from '../src/models/providers.js';
+import { encryptingConverter } from '../src/client/temporal/encryption.js';
 import { createAttributeCheck } from '../src/client/temporal/connection.js';
 import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
@@ -47,10 +48,20 @@ export interface ProductNeeds {
   readonly taskQueue: string;
   /** Files without it. */
   readonly redisUrl?: string;
+  /** Keys that encrypt what store and Temporal keep; none: plain. */
+  readonly roots?: readonly Uint8Array[];
 }
 
 /** Everything as `runWorker` and `createClient` put it together, but for the model and the tools. */
-export async function startProduct({ dir, temporal, connection, modelUrl, taskQueue, redisUrl }: ProductNeeds): Promise<Product> {
+export async function startProduct({
+  dir,
+  temporal: plain,
+  connection,
+  modelUrl,
+  taskQueue,
+  redisUrl,
+  roots = [],
+}: ProductNeeds): Promise<Product> {
   const agentsDir = join(dir, 'agents');
   const workspace = join(dir, 'workspace');
   await mkdir(workspace, { recursive: true });
@@ -58,7 +69,9 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   await writeAgent(agentsDir, 'patient', { limits: { maxToolRounds: 10_000 } });
   await writeAgent(agentsDir, 'afar', { model: 'afar/claude-sonnet-5-5' });
 
-  const settings = { redisUrl, memoryDir: join(dir, 'memory') };
+  const settings = { redisUrl, memoryDir: join(dir, 'memory'), encryptionRoots: () => roots };
+  const encrypting = encryptingConverter(roots);
+  const temporal = encrypting ? new Client({ connection: plain.connection, dataConverter: encrypting }) : plain;
   const store = openStore(settings);
   const activities = createActivities({
     store,
@@ -77,7 +90,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
     logger: new DefaultLogger('ERROR'),
   });
   const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities, place: PLACE });
-  const options: WorkerOptions = { ...own, workflowBundle: code };
+  const options: WorkerOptions = { ...own, workflowBundle: code, dataConverter: { ...own.dataConverter, ...encrypting } };
   const worker = await Worker.create(options);
   const running = worker.run();
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => openStore(settings) });

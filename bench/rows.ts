@@ -20,12 +20,13 @@ import { recovery } from './rows/recovery.js';
 import { scripts } from './rows/scripts.js';
 import { searchStores } from './rows/search-stores.js';
 import { throughput } from './rows/throughput.js';
-import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
+import { encryptedTurn, ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
 export const ROWS: readonly Row[] = [
   textTurn,
   quickTool,
   ordinaryTool,
+  encryptedTurn,
   flat,
   history,
   coldWorker,

@@ -1,4 +1,5 @@
 /** Servers and workers of one run of the bench, each started when a row first asks for it. Closed in reverse order. */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +18,8 @@ export interface Surroundings {
   readonly serverVersion: string;
   readonly address: string;
   product(store: StoreKind): Promise<Product>;
+  /** The same with all that is stored encrypted, in store and Temporal. */
+  encrypted(store: StoreKind): Promise<Product>;
   floor(): Promise<Floor>;
   close(): Promise<void>;
 }
@@ -61,13 +64,25 @@ export async function createSurroundings(): Promise<Surroundings> {
       const { url, stop } = await startRedis({ appendonly: true });
       return { url, close: stop };
     });
-    const product = once(async (store: StoreKind) => {
-      const redisUrl = store === 'redis' ? (await redis('redis')).url : undefined;
-      const taskQueue = store === 'redis' ? 'perdura' : 'perdura-file';
-      return startProduct({ dir: join(dir, store), temporal, connection: native, modelUrl: model.url, taskQueue, redisUrl });
-    });
+    const productOf = (suffix: string, roots?: readonly Uint8Array[]) =>
+      once(async (store: StoreKind) => {
+        const redisUrl = store === 'redis' ? (await redis('redis')).url : undefined;
+        const taskQueue = `${store === 'redis' ? 'perdura' : 'perdura-file'}${suffix}`;
+        const place = { dir: join(dir, `${store}${suffix}`), taskQueue, redisUrl };
+        return startProduct({ ...place, temporal, connection: native, modelUrl: model.url, ...(roots && { roots }) });
+      });
+    const product = productOf('');
+    const encrypted = productOf('-e', [randomBytes(32)]);
     const floor = once((_: 'floor') => startFloor(temporal, native));
-    return { temporal, serverVersion: serverVersion ?? 'unknown', address: server.address, product, floor: () => floor('floor'), close };
+    return {
+      temporal,
+      serverVersion: serverVersion ?? 'unknown',
+      address: server.address,
+      product,
+      encrypted,
+      floor: () => floor('floor'),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;

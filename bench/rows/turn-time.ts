@@ -44,6 +44,31 @@ function turnTimeRow(name: string, kind: FloorKind, stores: Readonly<Partial<Rec
   };
 }
 
+/** A text turn with all that is stored encrypted, against the same in plain. */
+export const encryptedTurn: Row = {
+  name: 'encrypted-turn',
+  async measure(surroundings, amount) {
+    const text = (number: number): string => said('text', 1, number);
+    const measured: Measured[] = [];
+    for (const store of ['redis', 'file'] as const) {
+      const [encrypted, plain] = [await surroundings.encrypted(store), await surroundings.product(store)];
+      const pairs = await repeat(amount.pairs, async () => {
+        const talks = { product: await encrypted.start(), floor: await plain.start() };
+        const from = (turn: number) => ({ floor: { talk: talks.floor, from: turn }, product: { talk: talks.product, from: turn } });
+        await turnAbout(from(0), amount.warmUp, text);
+        return turnAbout(from(amount.warmUp), amount.turns, text);
+      });
+      const time = middleOf(pairs.map((pair) => pair.time));
+      const cpu = middleOf(pairs.map((pair) => pair.cpu));
+      measured.push(
+        { row: `encrypted-turn, ${store}`, ...time, unit: 'ms', toHold: '≤ 1.1', holds: time.ratio <= 1.1 },
+        { row: `encrypted-turn, ${store}: CPU of client and worker`, ...cpu, unit: 'ms', toHold: '', holds: true },
+      );
+    }
+    return measured;
+  },
+};
+
 export const textTurn = turnTimeRow('text-turn', 'text', { redis: { time: 1.25, cpu: 1.4 }, file: { time: 1.3 } });
 export const quickTool = turnTimeRow('quick-tool', 'quick', { redis: { time: 1.3 } });
 export const ordinaryTool = turnTimeRow('ordinary-tool', 'ordinary', { redis: { time: 1.2 } });
