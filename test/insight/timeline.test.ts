@@ -142,6 +142,7 @@ test('(timeline/lost-or-waiting) what is under way has its attempt and its worke
 
 test.each<[what: string, attempt: number, failure: string | undefined, marks: string[]]>([
   ['the second attempt after a time-out', 2, 'activity StartToClose timeout', ['worker-died']],
+  ['the second attempt after another worker took over', 2, 'its worker ended in the middle of it', ['worker-died']],
   ['a second attempt after a failure that is none', 2, 'provider is overloaded', []],
   ['the first attempt', 1, undefined, []],
 ])('an attempt without an end was a worker’s death: %s', (_what, attempt, failure, marks) => {

@@ -23,7 +23,7 @@ storeContract('the encrypted file store', async () => {
   return {
     open: (options) => createFileStore({ dir, atRest: by(NEW, OLD), ...options }),
     loseFeed: (key) => rm(join(conversationDir(dir, key), 'feed.jsonl')),
-    bytes: () => bytesOfFiles(dir),
+    bytes: () => bytesOfFiles(dir, by(NEW, OLD)),
     end: () => rm(dir, { recursive: true }),
   };
 });
@@ -37,7 +37,7 @@ storeContract('the encrypted redis store', async () => {
       await redis.del(lifeKey(key, 'feed'), lifeKey(key, 'feed-batches'), lifeKey(key, 'feed-ids'));
       await redis.quit();
     },
-    bytes: () => bytesOfRedis(server.url),
+    bytes: () => bytesOfRedis(server.url, by(NEW, OLD)),
     end: () => server.stop(),
   };
 });

@@ -135,8 +135,11 @@ function retriesBetween(bars: readonly { readonly bar: TimelineBar; readonly ans
   });
 }
 
+/** Of Temporal where an attempt's worker is silent, and of what takes over where it has ended (client/temporal/take-over.ts, recovery/). */
+const CUT_OFF = /heartbeat|timed? ?out|timeout|its worker ended|lease of this worker has ended/i;
+
 /** An attempt without an end: its worker was gone. */
 function findDeath({ attempt, failure, started, from, event, run, label }: TimelineBar): TimelineMark[] {
-  if (attempt < 2 || failure === null || !/heartbeat|timed? ?out|timeout/i.test(failure)) return [];
+  if (attempt < 2 || failure === null || !CUT_OFF.test(failure)) return [];
   return [{ kind: 'worker-died', at: started ?? from, words: `${label}: attempt ${attempt - 1} was cut off (${failure})`, event, run }];
 }
