@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
-import { noteAnswer } from './deeds.js';
+import { approveMeanwhile, noteAnswer } from './deeds.js';
 import type { Person, Said } from './person.js';
 
 export interface Audited {
@@ -16,6 +16,16 @@ export interface Audited {
 const AGAIN = 0.2;
 
 export async function audit(person: Person): Promise<Audited> {
+  // A fork may still wait for somebody.
+  const stop = approveMeanwhile(person);
+  try {
+    return await auditMessages(person);
+  } finally {
+    stop();
+  }
+}
+
+async function auditMessages(person: Person): Promise<Audited> {
   const { journal, said, kind, random, client, leaving } = person;
   const due = said.filter(({ conversation, message: { id } }) => {
     const isTaken = journal.isAccepted(conversation, id) || journal.seen(conversation).includes(id);

@@ -127,7 +127,7 @@ async function askTwice(person: Person): Promise<void> {
   await Promise.all([askAndWait(person, one), askAndWait(person, one)]);
 }
 
-function approveMeanwhile(person: Person): () => void {
+export function approveMeanwhile(person: Person): () => void {
   let isOver = false;
   void (async () => {
     for (;;) {
@@ -163,15 +163,20 @@ function lookAround(person: Person): Promise<unknown> {
   return Promise.all([1, 2, 3].map(() => person.query(pick(person.random, QUERIES))));
 }
 
-export async function decideAll(person: Pick<Person, 'random' | 'update' | 'signal' | 'query'>): Promise<void> {
+/** In its conversation, and in the forks that it was talked to in: what was asked in the past is asked in these again. */
+export async function decideAll(person: Pick<Person, 'random' | 'update' | 'signal' | 'query' | 'forks'>): Promise<void> {
   const { random, update, signal, query } = person;
-  const waiting = (await query('approvals')) as readonly Asked[];
-  await Promise.all(
-    waiting.map(({ callId, conversation }) => {
-      const decision = { callId, conversation, decision: pick(random, ['approve', 'approve', 'deny']) };
-      return random() < 0.5 ? signal('decide', decision) : update('decide', decision);
-    }),
-  );
+  const decideIn = async (whom?: string): Promise<void> => {
+    const waiting = (await query('approvals', whom)) as readonly Asked[];
+    await Promise.all(
+      waiting.map(({ callId, conversation }) => {
+        const decision = { callId, conversation, decision: pick(random, ['approve', 'approve', 'deny']) };
+        return random() < 0.5 ? signal('decide', decision, whom) : update('decide', decision, whom);
+      }),
+    );
+  };
+  // A fork may not have begun.
+  await Promise.all([decideIn(), ...person.forks.map((fork) => decideIn(fork).catch(() => undefined))]);
 }
 
 async function rewind(person: Person): Promise<void> {
