@@ -40,7 +40,9 @@ export async function bytesOfRedis(url: string, atRest?: AtRest): Promise<string
   const redis = new Redis(url);
   try {
     const keys = await redis.keys('*');
-    const values = await Promise.all(keys.map(async (key) => Promise.all((await valuesOf(redis, key)).map((value) => open(value, atRest)))));
+    const values = await Promise.all(
+      keys.map(async (key) => Promise.all((await valuesOf(redis, key)).map((value) => open(value, atRest)))),
+    );
     return keys.map((key, i) => `${key}\n${values[i]?.join('\n')}`).join('\n');
   } finally {
     redis.disconnect();
