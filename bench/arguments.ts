@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { readKept } from './compare.js';
+import { latestResults, readKept } from './compare.js';
 import type { Measured, Row } from './row.js';
 import { ROWS } from './rows.js';
 
@@ -7,12 +7,18 @@ export interface Asked {
   readonly rows: readonly Row[];
   readonly quick: boolean;
   readonly json: boolean;
+  /** Where the results are to be kept. */
+  readonly write?: string;
+  /** It measures nothing while others work. */
+  readonly isStrict: boolean;
   /** What an earlier run has printed as JSON, to compare with. */
   readonly compare?: { readonly file: string; readonly rows: readonly Measured[] };
 }
 
-const USAGE = `Usage: npm run bench -- [row …] [--quick] [-o table|json] [--compare bench/results/VERSION.json]
-Rows: ${ROWS.map(({ name }) => name).join(', ')}; all of them by default.`;
+const USAGE = `Usage: npm run bench -- [row …] [--quick] [-o table|json] [--check] [--compare FILE] [--write FILE]
+Rows: ${ROWS.map(({ name }) => name).join(', ')}; all of them by default.
+--check compares with the latest results in bench/results, --compare with those in FILE: the exit code is 1 where a row has become worse by
+more than its noise. --check and --write are refused, with exit code 3, while other processes take more than a tenth of a core.`;
 
 export function parseArguments(argv: readonly string[]): Asked | { readonly problem: string } {
   try {
@@ -23,14 +29,21 @@ export function parseArguments(argv: readonly string[]): Asked | { readonly prob
         quick: { type: 'boolean', default: false },
         output: { type: 'string', short: 'o', default: 'table' },
         compare: { type: 'string' },
+        check: { type: 'boolean', default: false },
+        write: { type: 'string' },
       },
     });
     const unknown = positionals.filter((name) => !ROWS.some((row) => row.name === name));
     if (unknown.length > 0) return { problem: `There is no row ${unknown.join(', ')}.\n${USAGE}` };
     if (!['table', 'json'].includes(values.output)) return { problem: `-o takes table or json.\n${USAGE}` };
     const rows = positionals.length === 0 ? ROWS : ROWS.filter(({ name }) => positionals.includes(name));
-    const compare = values.compare === undefined ? {} : { compare: { file: values.compare, rows: readKept(values.compare) } };
-    return { rows, quick: values.quick, json: values.output === 'json', ...compare };
+    if (values.check && values.compare !== undefined) return { problem: `--check and --compare name two files.\n${USAGE}` };
+    const file = values.check ? latestResults() : values.compare;
+    return {
+      ...{ rows, quick: values.quick, json: values.output === 'json', isStrict: values.check || values.write !== undefined },
+      ...(file !== undefined && { compare: { file, rows: readKept(file) } }),
+      ...(values.write !== undefined && { write: values.write }),
+    };
   } catch (error) {
     return { problem: `${error instanceof Error ? error.message : String(error)}\n${USAGE}` };
   }

@@ -1,14 +1,19 @@
 /** This run against the kept one of a release. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Measured } from './row.js';
 
-/** Less is noise, also on a quiet machine. */
-const WORSE = 0.15;
+/** Of a row whose noise nobody has measured; less is noise, also on a quiet machine. */
+const UNMEASURED = 0.15;
+/** Equal sides that were equal by chance prove no smaller one. */
+const LEAST = 0.02;
 
 export interface Regression {
   readonly row: string;
   readonly before: number;
   readonly now: number;
+  /** By which part of `before` it may have been worse. */
+  readonly noise: number;
 }
 
 export interface Comparison {
@@ -24,24 +29,45 @@ export function readKept(file: string): readonly Measured[] {
   return rows as readonly Measured[];
 }
 
+const RESULTS = join('bench', 'results');
+
+/** Those of the last release, in the folder from which npm starts it. */
+export function latestResults(folder = RESULTS): string {
+  const versions = readdirSync(folder).flatMap((name) => /^\d+\.\d+\.\d+\.json$/.exec(name)?.[0] ?? []);
+  const latest = versions.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  if (latest === undefined) throw new Error(`${folder} has no results of a release`);
+  return join(folder, latest);
+}
+
 export function compare(now: readonly Measured[], before: readonly Measured[]): Comparison {
   const pairs = now.flatMap((row) => {
     const was = before.find((one) => one.row === row.row);
-    const values = { row: row.row, before: was && portable(was), now: portable(row), higherIsBetter: row.toHold.startsWith('≥') };
-    return values.before === undefined || values.now === undefined ? [] : [{ ...values, before: values.before, now: values.now }];
+    const noise = was && noiseOf(was, row);
+    const values = { row: row.row, before: was && portable(was), now: portable(row), noise, higherIsBetter: row.toHold.startsWith('≥') };
+    const { before: then, now: current } = values;
+    return then === undefined || current === undefined ? [] : [{ ...values, before: then, now: current, noise: noise ?? UNMEASURED }];
   });
-  const isWorse = ({ before: was, now: is, higherIsBetter }: (typeof pairs)[number]): boolean =>
-    higherIsBetter ? is < was * (1 - WORSE) : is > was * (1 + WORSE);
+  const isWorse = ({ before: was, now: is, noise, higherIsBetter }: (typeof pairs)[number]): boolean =>
+    higherIsBetter ? is < was * (1 - noise) : is > was * (1 + noise);
   return {
     compared: pairs.length,
-    regressions: pairs.filter(isWorse).map((pair) => ({ row: pair.row, before: pair.before, now: pair.now })),
+    regressions: pairs.filter(isWorse).map(({ row, before: was, now: is, noise }) => ({ row, before: was, now: is, noise })),
   };
 }
 
 export function renderComparison({ compared, regressions }: Comparison, file: string): string {
-  const lines = regressions.map(({ row, before, now }) => `  WORSE  ${row}: ${before.toFixed(2)} → ${now.toFixed(2)}`);
+  const lines = regressions.map(
+    ({ row, before, now, noise }) =>
+      `  WORSE  ${row}: ${before.toFixed(2)} → ${now.toFixed(2)}, and its noise is ${(100 * noise).toFixed(1)} %`,
+  );
   const verdict = regressions.length === 0 ? 'none is worse' : `${regressions.length} worse`;
-  return [`${compared} rows compared with ${file}: ${verdict} by more than ${WORSE * 100} %`, ...lines, ''].join('\n');
+  return [`${compared} rows compared with ${file}: ${verdict} by more than its noise`, ...lines, ''].join('\n');
+}
+
+/** The larger one of both runs. */
+function noiseOf(was: Measured, is: Measured): number | undefined {
+  const known = [was.noise, is.noise].filter((noise) => noise !== undefined);
+  return known.length === 0 ? undefined : Math.max(LEAST, ...known);
 }
 
 /** Times are the machine's; ratios to the floor of the same run, counts and bytes are ours. */

@@ -19,16 +19,24 @@ export interface Pair {
 
 export interface Middle extends Pair {
   readonly ratio: number;
+  /** Of the ratio, as a part of it: how far the ratios of equal sides were from 1. Absent where none were measured. */
+  readonly noise?: number;
   /** Every pair, for who asks how far they lie apart. */
   readonly notes: readonly string[];
 }
 
-/** The pair whose ratio lies in the middle: of one that was disturbed nobody knows which side it was. */
-export function middleOf(pairs: readonly Pair[]): Middle {
+/**
+ * The pair whose ratio lies in the middle: of one that was disturbed nobody knows which side it was. `equal`: pairs of the same kind whose
+ * two sides are the same (A/A).
+ */
+export function middleOf(pairs: readonly Pair[], equal: readonly Pair[] = []): Middle {
   const byRatio = [...pairs].sort((a, b) => ratioOf(a) - ratioOf(b));
   const middle = byRatio[Math.floor((byRatio.length - 1) / 2)];
   if (!middle) throw new Error('no pair was measured');
-  return { ...middle, ratio: ratioOf(middle), notes: [`pairs: ${pairs.map(inWords).join(', ')}`] };
+  const notes = [`pairs: ${pairs.map(inWords).join(', ')}`];
+  if (equal.length === 0) return { ...middle, ratio: ratioOf(middle), notes };
+  const noise = Math.max(...equal.map((pair) => Math.abs(ratioOf(pair) - 1)));
+  return { ...middle, ratio: ratioOf(middle), noise, notes: [...notes, `equal sides: ${equal.map(inWords).join(', ')}`] };
 }
 
 /** One after the other. */

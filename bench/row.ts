@@ -2,7 +2,7 @@ import type { Surroundings } from './surroundings.js';
 
 /** How much is measured; `--quick` is less of all. */
 export interface Amount {
-  /** Interleaved pairs of floor and product, of which the middle one counts. */
+  /** Interleaved pairs of floor and product, of which the middle one counts; and as many of product and product. */
   readonly pairs: number;
   readonly warmUp: number;
   readonly turns: number;
@@ -70,6 +70,8 @@ export interface Measured {
   readonly unit: string;
   /** What is compared with `toHold`: product over floor, or what `ratio` stands for in this row. */
   readonly ratio?: number;
+  /** Of the ratio, as a part of it, where pairs of equal sides were measured as well. */
+  readonly noise?: number;
   readonly toHold: string;
   readonly holds: boolean;
   /** What else was seen, for the reader who asks why. */

@@ -24,7 +24,15 @@ export const flat: Row = {
       const sides = { product: { talk: long, from: first + WINDOW * window++ }, floor: { talk: young, from: EARLY } };
       return turnAbout(sides, WINDOW, text);
     });
-    const time = middleOf(abouts.map((pair) => pair.time));
+    const equal = await repeat(pairs, async () => {
+      const [one, other] = [await product.start(), await product.start()];
+      for (const talk of [one, other]) await timeTurns(talk, EARLY - 1, text);
+      return turnAbout({ product: { talk: one, from: EARLY }, floor: { talk: other, from: EARLY } }, WINDOW, text);
+    });
+    const time = middleOf(
+      abouts.map((pair) => pair.time),
+      equal.map((pair) => pair.time),
+    );
     const cpu = middleOf(abouts.map((pair) => pair.cpu));
 
     const runs = await historiesOf(temporal, long.id);
@@ -36,9 +44,20 @@ export const flat: Row = {
       toHold: number,
       [now, then]: readonly [number, number],
       notes: readonly string[],
+      noise?: number,
     ): Measured => {
       const ratio = now / then;
-      return { row, product: now, floor: then, unit, ratio, toHold: `≤ ${toHold}`, holds: ratio <= toHold, notes };
+      return {
+        row,
+        product: now,
+        floor: then,
+        unit,
+        ratio,
+        toHold: `≤ ${toHold}`,
+        holds: ratio <= toHold,
+        notes,
+        ...(noise !== undefined && { noise }),
+      };
     };
     return [
       compare(
@@ -50,6 +69,7 @@ export const flat: Row = {
           ...time.notes,
           `CPU of client and worker, ms a turn: ${cpu.product.toFixed(1)} / ${cpu.floor.toFixed(1)} = ${cpu.ratio.toFixed(2)}`,
         ],
+        time.noise,
       ),
       compare(
         `flat: events of turn ${late} : turn 5`,

@@ -15,13 +15,18 @@ export const throughput: Row = {
     const measured: Measured[] = [];
     for (const store of ['redis', 'file'] satisfies StoreKind[]) {
       const product = await surroundings.product(store);
-      const all = await repeat(pairs, async () => {
-        const bare = await allTalk(atOnce, () => floor.start('text'));
+      const measurePair = async (startFloor: () => Promise<Talk>): Promise<Both> => {
+        const bare = await allTalk(atOnce, startFloor);
         const own = await allTalk(atOnce, () => product.start());
         const pair = (of: (talked: Talked) => number): Pair => ({ product: of(own), floor: of(bare) });
         return { perSecond: pair((talked) => talked.perSecond), cpu: pair((talked) => talked.cpu) };
-      });
-      const middle = middleOf(all.map((pair) => pair.perSecond));
+      };
+      const all = await repeat(pairs, () => measurePair(() => floor.start('text')));
+      const equal = await repeat(pairs, () => measurePair(() => product.start()));
+      const middle = middleOf(
+        all.map((pair) => pair.perSecond),
+        equal.map((pair) => pair.perSecond),
+      );
       const cpu = middleOf(all.map((pair) => pair.cpu));
       measured.push({
         row: `throughput: ${CONVERSATIONS} conversations, ${store}`,
@@ -38,6 +43,11 @@ export const throughput: Row = {
     return measured;
   },
 };
+
+interface Both {
+  readonly perSecond: Pair;
+  readonly cpu: Pair;
+}
 
 interface Talked {
   readonly perSecond: number;

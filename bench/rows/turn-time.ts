@@ -1,9 +1,10 @@
 /** How long a turn takes and what CPU, against as many bare activities. */
 import { said } from '../bodies.js';
 import type { FloorKind } from '../floors.js';
-import { middleOf, repeat, turnAbout } from '../pairs.js';
+import { middleOf, repeat, turnAbout, type Middle, type Pair, type TurnAbout } from '../pairs.js';
 import type { StoreKind } from '../product.js';
-import type { Measured, Row } from '../row.js';
+import type { Amount, Measured, Row } from '../row.js';
+import type { Talk } from '../talk.js';
 
 interface Limits {
   readonly time: number;
@@ -11,33 +12,41 @@ interface Limits {
   readonly cpu?: number;
 }
 
+type Start = () => Promise<Talk>;
+
+/** Pairs of a product and its floor, and pairs of the product and itself. */
+async function measureTurns(
+  { pairs, warmUp, turns }: Amount,
+  { product, floor, kind }: { readonly product: Start; readonly floor: Start; readonly kind: FloorKind },
+): Promise<{ readonly time: Middle; readonly cpu: Middle }> {
+  const text = (number: number): string => said(kind, 1, number);
+  const pair = async (startFloor: Start): Promise<TurnAbout> => {
+    const talks = { product: await product(), floor: await startFloor() };
+    const from = (turn: number) => ({ floor: { talk: talks.floor, from: turn }, product: { talk: talks.product, from: turn } });
+    await turnAbout(from(0), warmUp, text);
+    return turnAbout(from(warmUp), turns, text);
+  };
+  const different = await repeat(pairs, () => pair(floor));
+  const equal = await repeat(pairs, () => pair(product));
+  const middle = (of: (pair: TurnAbout) => Pair): Middle => middleOf(different.map(of), equal.map(of));
+  return { time: middle(({ time }) => time), cpu: middle(({ cpu }) => cpu) };
+}
+
+function rowOf(row: string, middle: Middle, limit?: number): Measured {
+  const toHold = limit === undefined ? '' : `≤ ${limit}`;
+  return { row, ...middle, unit: 'ms', toHold, holds: limit === undefined || middle.ratio <= limit };
+}
+
 function turnTimeRow(name: string, kind: FloorKind, stores: Readonly<Partial<Record<StoreKind, Limits>>>): Row {
   return {
     name,
     async measure(surroundings, amount) {
       const floor = await surroundings.floor();
-      const text = (number: number): string => said(kind, 1, number);
       const measured: Measured[] = [];
       for (const [store, limits] of Object.entries(stores) as [StoreKind, Limits][]) {
         const product = await surroundings.product(store);
-        const pairs = await repeat(amount.pairs, async () => {
-          const talks = { product: await product.start(), floor: await floor.start(kind) };
-          const from = (turn: number) => ({ floor: { talk: talks.floor, from: turn }, product: { talk: talks.product, from: turn } });
-          await turnAbout(from(0), amount.warmUp, text);
-          return turnAbout(from(amount.warmUp), amount.turns, text);
-        });
-        const time = middleOf(pairs.map((pair) => pair.time));
-        const cpu = middleOf(pairs.map((pair) => pair.cpu));
-        measured.push(
-          { row: `${name}, ${store}`, ...time, unit: 'ms', toHold: `≤ ${limits.time}`, holds: time.ratio <= limits.time },
-          {
-            row: `${name}, ${store}: CPU of client and worker`,
-            ...cpu,
-            unit: 'ms',
-            toHold: limits.cpu === undefined ? '' : `≤ ${limits.cpu}`,
-            holds: limits.cpu === undefined || cpu.ratio <= limits.cpu,
-          },
-        );
+        const { time, cpu } = await measureTurns(amount, { product: () => product.start(), floor: () => floor.start(kind), kind });
+        measured.push(rowOf(`${name}, ${store}`, time, limits.time), rowOf(`${name}, ${store}: CPU of client and worker`, cpu, limits.cpu));
       }
       return measured;
     },
@@ -48,22 +57,12 @@ function turnTimeRow(name: string, kind: FloorKind, stores: Readonly<Partial<Rec
 export const encryptedTurn: Row = {
   name: 'encrypted-turn',
   async measure(surroundings, amount) {
-    const text = (number: number): string => said('text', 1, number);
     const measured: Measured[] = [];
     for (const store of ['redis', 'file'] as const) {
       const [encrypted, plain] = [await surroundings.encrypted(store), await surroundings.product(store)];
-      const pairs = await repeat(amount.pairs, async () => {
-        const talks = { product: await encrypted.start(), floor: await plain.start() };
-        const from = (turn: number) => ({ floor: { talk: talks.floor, from: turn }, product: { talk: talks.product, from: turn } });
-        await turnAbout(from(0), amount.warmUp, text);
-        return turnAbout(from(amount.warmUp), amount.turns, text);
-      });
-      const time = middleOf(pairs.map((pair) => pair.time));
-      const cpu = middleOf(pairs.map((pair) => pair.cpu));
-      measured.push(
-        { row: `encrypted-turn, ${store}`, ...time, unit: 'ms', toHold: '≤ 1.1', holds: time.ratio <= 1.1 },
-        { row: `encrypted-turn, ${store}: CPU of client and worker`, ...cpu, unit: 'ms', toHold: '', holds: true },
-      );
+      const sides = { product: () => encrypted.start(), floor: () => plain.start(), kind: 'text' as const };
+      const { time, cpu } = await measureTurns(amount, sides);
+      measured.push(rowOf(`encrypted-turn, ${store}`, time, 1.1), rowOf(`encrypted-turn, ${store}: CPU of client and worker`, cpu));
     }
     return measured;
   },

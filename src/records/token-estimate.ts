@@ -41,6 +41,9 @@ const UNITS = tokensOfUnits();
 
 /** Base64, hexadecimal and the like: long, without a blank, and with many digits. */
 const ENCODED = /[\w+/=-]{64,}/g;
+const ENCODED_LENGTH = 64;
+/** By UTF-16 unit: 1 where it may stand in such a text. */
+const IN_ENCODED = Uint8Array.from({ length: 128 }, (_, unit) => (/[\w+/=-]/.test(String.fromCharCode(unit)) ? 1 : 0));
 const ENCODED_TOKENS = 0.65;
 const DIGITS_OF_ENCODED = 0.05;
 
@@ -58,7 +61,7 @@ export function measureTokens(text: string): number {
     else tokens += UNITS[unit >> 4] ?? 1;
   }
   // Counted apart, so that Latin text is exactly `ceil(length / 4)`.
-  const more = latin < 64 ? 0 : encodedCharacters(text) * (ENCODED_TOKENS - LATIN);
+  const more = latin >= ENCODED_LENGTH && mayBeEncoded(text) ? encodedCharacters(text) * (ENCODED_TOKENS - LATIN) : 0;
   return latin / 4 + tokens + more;
 }
 
@@ -72,6 +75,19 @@ export function measureBodyTokens(body: Body, count: (text: string) => number = 
 
 export function estimateMediaTokens(media: Media): number {
   return sourcesIn(media).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0);
+}
+
+/** Whether a look at every 64th place has found as long a run: hardly any text has one, and a search by the pattern takes ten times as long. */
+function mayBeEncoded(text: string): boolean {
+  const isIn = (at: number): boolean => IN_ENCODED[text.charCodeAt(at)] === 1;
+  for (let at = ENCODED_LENGTH - 1; at < text.length; at += ENCODED_LENGTH) {
+    if (!isIn(at)) continue;
+    let from = at;
+    while (isIn(from - 1)) from--;
+    while (isIn(at + 1)) at++;
+    if (at + 1 - from >= ENCODED_LENGTH) return true;
+  }
+  return false;
 }
 
 function encodedCharacters(text: string): number {

@@ -1,4 +1,7 @@
-import { compare, renderComparison } from '../../bench/compare.js';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { compare, latestResults, renderComparison } from '../../bench/compare.js';
 import type { Measured } from '../../bench/row.js';
 
 const row = (name: string, more: Partial<Measured>): Measured => ({
@@ -37,6 +40,28 @@ test('what is worse by more than 15 % is named; better, a little worse and the m
     regressions: ['slower', 'fewer per second', 'events', 'lost'],
   });
   expect(renderComparison(found, 'kept.json')).toContain(
-    '6 rows compared with kept.json: 4 worse by more than 15 %\n  WORSE  slower: 1.00 → 1.20',
+    '6 rows compared with kept.json: 4 worse by more than its noise\n  WORSE  slower: 1.00 → 1.20, and its noise is 15.0 %',
   );
+});
+
+test.each<[what: string, before: Partial<Measured>, now: Partial<Measured>, isWorse: boolean]>([
+  ['quiet in both: a little is seen', { ratio: 1.2, noise: 0.03 }, { ratio: 1.25, noise: 0.02 }, true],
+  ['less than the noise of this run', { ratio: 1.2, noise: 0.03 }, { ratio: 1.25, noise: 0.05 }, false],
+  ['less than the noise of that run', { ratio: 1.2, noise: 0.06 }, { ratio: 1.25, noise: 0.01 }, false],
+  ['equal sides that were equal by chance', { ratio: 1.2, noise: 0 }, { ratio: 1.215, noise: 0 }, false],
+  ['more is better', { ratio: 0.9, noise: 0.03, toHold: '≥ 0.85' }, { ratio: 0.86, noise: 0.03, toHold: '≥ 0.85' }, true],
+  ['only one run has measured its noise', { ratio: 1.2 }, { ratio: 1.3, noise: 0.03 }, true],
+])('a row is worse by more than its own noise: %s', (_what, before, now, isWorse) => {
+  expect(compare([row('turn', now)], [row('turn', before)]).regressions).toHaveLength(isWorse ? 1 : 0);
+});
+
+test('the latest results are those of the highest version', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'perdura-results-'));
+  try {
+    expect(() => latestResults(folder)).toThrow('has no results of a release');
+    for (const name of ['0.9.0.json', '0.10.0.json', '0.2.0.json', 'peers.json', 'README.md']) writeFileSync(join(folder, name), '{}');
+    expect(latestResults(folder)).toBe(join(folder, '0.10.0.json'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -16,6 +16,17 @@ test('of several pairs that count whose ratio lies in the middle, however fast o
   });
 });
 
+test('its noise is how far equal sides were apart', () => {
+  const equal = [
+    { product: 10, floor: 10 },
+    { product: 96, floor: 100 },
+    { product: 11, floor: 10 },
+  ];
+  const { noise, notes } = middleOf([{ product: 12, floor: 10 }], equal);
+  expect(noise).toBeCloseTo(0.1);
+  expect(notes[1]).toBe('equal sides: 10.0 / 10.0 = 1.00, 96.0 / 100.0 = 0.96, 11.0 / 10.0 = 1.10');
+});
+
 test('no pair is no measurement', () => {
   expect(() => middleOf([])).toThrow('no pair was measured');
 });

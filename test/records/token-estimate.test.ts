@@ -59,6 +59,27 @@ test.each(Object.entries(TEXTS))('%s: between half of what the thriftiest vocabu
   expect(estimateTokens(text)).toBeLessThan(Math.max(...counted) * 2);
 });
 
+test('a long run of letters and digits is found wherever it stands, and as long as it is', () => {
+  const encoded = /[\w+/=-]{64,}/g;
+  const expected = (text: string): number => {
+    const runs = [...text.matchAll(encoded)].map(([run]) => run).filter((run) => /\d/.test(run) && !/^\d+$/.test(run));
+    const dense = runs.filter((run) => run.replace(/\D/g, '').length >= run.length * 0.05);
+    return text.length / 4 + dense.join('').length * (0.65 - 0.25);
+  };
+  const piece = fc.oneof(
+    fc.stringMatching(/^[a-f0-9]{1,70}$/),
+    fc.stringMatching(/^[a-z0-9+/=_-]{60,70}$/),
+    fc.stringMatching(/^[a-z .,:]{0,70}$/),
+    fc.constantFrom(' ', '\n', '.', '"', 'a', '='),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      expect(measureTokens(pieces.join(''))).toBeCloseTo(expected(pieces.join('')), 6);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 /** The third prompt, as two prompts before it have taught. */
 async function thirdPrompt(tokenizer: string, [first, second, third]: readonly [string, string, string]) {
   const { count } = await tokenCounterBy(tokenizer);

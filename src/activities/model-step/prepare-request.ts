@@ -228,23 +228,21 @@ function withClock({ message, ts }: ContextMessage): ConversationMessage {
   return { ...message, text: `[${time} UTC] ${message.text}` };
 }
 
+const DAY_MS = 86_400_000;
+
 /**
  * A line with the day before the first message of a person on another day than the entry before it, and after what stands for earlier
  * messages. `since`: epoch milliseconds of the session's beginning, whose day the system prompt has. It depends on what is before a message
  * alone.
  */
 function withDays(history: readonly ContextMessage[], since: number | undefined): ConversationMessage[] {
-  let day = since === undefined ? undefined : utcDay(since);
+  let day = since === undefined ? undefined : Math.floor(since / DAY_MS);
   return history.map(({ message, ts }) => {
-    const now = ts === undefined ? day : utcDay(ts * 1000);
+    const now = ts === undefined ? day : Math.floor((ts * 1000) / DAY_MS);
     if (now === undefined || now === day || !isFromPerson(message) || typeof message.text !== 'string') return message;
     day = now;
-    return { ...message, text: `[${now}, UTC]\n${message.text}` };
+    return { ...message, text: `[${isoTime(now * DAY_MS).slice(0, 10)}, UTC]\n${message.text}` };
   });
-}
-
-function utcDay(ms: number): string {
-  return isoTime(ms).slice(0, 10);
 }
 
 // How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin of the user's handles: once,
