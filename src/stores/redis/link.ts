@@ -6,6 +6,7 @@
  * - Its queue is flushed every 20 attempts to connect, about 4 s, so that a long outage does not fill the memory.
  * - A socket that is silent for twice the timeout with a request open is dropped: a black hole never closes by itself.
  */
+import type { Socket } from 'node:net';
 import { types } from 'node:util';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createAtRest, KeyMissing, SealBroken, type AtRest } from '../../platform/at-rest.js';
@@ -55,6 +56,7 @@ export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), 
     scripts: SCRIPTS,
   });
 
+  redis.on('connect', () => writeTogether((redis as unknown as { readonly stream: Socket }).stream));
   let fault: string | undefined;
   redis.on('error', (error: Error) => {
     const first = fault === undefined;
@@ -93,6 +95,24 @@ export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), 
       if (redis.status === 'ready') await redis.quit().catch(() => undefined);
       redis.disconnect();
     },
+  };
+}
+
+/** What is sent in one piece of work leaves in one packet: ioredis writes each command by itself. */
+function writeTogether(socket: Socket): void {
+  const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
+  let isHeld = false;
+  const release = (): void => {
+    isHeld = false;
+    socket.uncork();
+  };
+  socket.write = (...args: readonly unknown[]): boolean => {
+    if (!isHeld) {
+      isHeld = true;
+      socket.cork();
+      process.nextTick(release);
+    }
+    return write(...args);
   };
 }
 
