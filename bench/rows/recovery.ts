@@ -32,8 +32,8 @@ const P95_MS = 4_000;
 /** How long a model and a tool take before the kill, where its moment is random. */
 const WORK_MS = 500;
 const LOOK_MS = 20;
-/** What lives shorter is started again after a pause by the supervisor: something may be wrong with it. */
-const LIFE_MS = 5_500;
+/** What lives shorter is started again after a pause by the supervisor, and without a spare one beside it. */
+const LIFE_MS = 7_000;
 /** Of a turn that does not come back. */
 const MAX_MS = 120_000;
 
@@ -173,7 +173,11 @@ async function startSupervised({ dir, env }: Scene): Promise<RunningWorker> {
   const pidFile = join(dir, `${randomUUID()}.pid`);
   const pid = (): number => Number(readFileSync(pidFile, 'utf8'));
   const files = { cwd: dir, logFile: `${pidFile}.log`, pidFile };
-  const worker = startWorkerProcess({ command: [MAIN, 'worker'], ...files, env: { ...process.env, ...env }, changed: () => undefined });
+  const worker = startWorkerProcess({
+    ...{ command: [MAIN, 'worker', '--await-begin'], ...files, env: { ...process.env, ...env } },
+    ...{ keepsSpare: true, changed: () => undefined },
+  });
+  worker.begin(env['PERDURA_TASK_QUEUE'] ?? '');
   await worker.ready;
   return { pid, isGone: () => false, kill: () => void process.kill(pid(), 'SIGKILL'), stop: () => worker.stop(AbortSignal.abort()) };
 }

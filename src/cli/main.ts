@@ -112,6 +112,11 @@ export async function main(args: readonly string[], given: Surroundings = proces
   };
   const program = createProgram(context, async (command) => {
     globals = readGlobalOptions(program, command);
+    if (command.opts<{ readonly awaitBegin?: boolean }>().awaitBegin === true) {
+      const { awaitBegin } = await import('./worker.js');
+      const { taskQueue } = await awaitBegin();
+      surroundings = { ...surroundings, env: { ...surroundings.env, PERDURA_TASK_QUEUE: taskQueue } };
+    }
     if (!OUTSIDE.has(command.name())) await enterFolder(context);
   });
   try {

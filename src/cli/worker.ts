@@ -11,14 +11,27 @@ import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 /** A worker that does not end in this time after its parent's death is not waited for. */
 const ORPHAN_PATIENCE = 15_000;
 
-export async function worker(settings: Config, output: Output, { awaitBegin = false }: { readonly awaitBegin?: boolean }): Promise<number> {
+/**
+ * What a worker with `--await-begin` does first: loads its code, and waits until its parent sends the task queue. Nothing of the folder is read
+ * before: it may change until then, and is asked about afterwards.
+ */
+export async function awaitBegin(): Promise<WorkerBegin> {
+  const endWithParent = (): never => process.exit(EXIT.failed);
+  process.once('disconnect', endWithParent);
+  const begin = new Promise<WorkerBegin>((resolve) => process.once('message', (message) => resolve(message as WorkerBegin)));
+  await import('../worker.js');
+  const begun = await begin;
+  process.off('disconnect', endWithParent);
+  return begun;
+}
+
+export async function worker(config: Config, output: Output): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
     setTimeout(() => process.exit(EXIT.failed), ORPHAN_PATIENCE).unref();
   };
   process.once('disconnect', endWithParent);
-  let config = settings;
   const user = await loadUserConfig(config.cwd);
   if (config.redisUrl === undefined) {
     await checkMemoryFolder(config.memoryDir).catch((error: unknown) => {
@@ -26,7 +39,6 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
     });
   }
   const { createWorkerWith } = await import('../worker.js');
-  if (awaitBegin) config = { ...config, taskQueue: (await begin()).taskQueue };
   const options = {
     ...user,
     config,
@@ -46,9 +58,4 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
   process.off('disconnect', endWithParent);
   if (process.connected) process.disconnect();
   return EXIT.ok;
-}
-
-/** By `WorkerBegin`, the only message that a worker gets. */
-function begin(): Promise<WorkerBegin> {
-  return new Promise((resolve) => process.once('message', (message) => resolve(message as WorkerBegin)));
 }

@@ -64,6 +64,32 @@ test('a worker is told to begin, also one that takes the place of another, and a
   await worker.stop(NOW);
 });
 
+test('the next worker has loaded its code already, and is named and at work only once the first is gone; both end with a stop', async () => {
+  const file = join(folder, 'worker.cjs');
+  const pidFile = join(folder, 'pid');
+  writeFileSync(
+    file,
+    `const { appendFileSync } = require('fs'); appendFileSync('pids', process.pid + '\\n'); setInterval(() => {}, 1000);
+     process.once('message', ({ kind }) => { appendFileSync('told', process.pid + '\\n'); process.send({ kind: 'ready' }); });`,
+  );
+  const worker = startWorkerProcess({
+    ...{ command: [file], cwd: folder, logFile: join(folder, 'log'), pidFile, keepsSpare: true },
+    changed: (change) => said.push(describeWorkerChange(change)),
+  });
+  const told = (): number[] => readFileSync(join(folder, 'told'), 'utf8').trim().split('\n').map(Number);
+  worker.begin('perdura');
+  await worker.ready;
+  await until(() => pids().length === 2);
+  const [first = 0, spare] = pids();
+  expect([told(), Number(readFileSync(pidFile, 'utf8'))]).toEqual([[first], first]);
+  process.kill(first, 'SIGKILL');
+  await until(() => said.some((text) => text.startsWith('the new worker has taken over')));
+  expect([told(), Number(readFileSync(pidFile, 'utf8'))]).toEqual([[first, spare], spare]);
+  await until(() => pids().length === 3);
+  await worker.stop(NOW);
+  await until(() => !pids().some(isAlive));
+});
+
 test('the file that names the worker names the living one, and goes with the last', async () => {
   const file = join(folder, 'worker.cjs');
   writeFileSync(file, GOOD);

@@ -56,9 +56,9 @@ export const RUN: readonly CommandRow[] = [
     name: 'worker',
     description: 'take work from the task queue until Ctrl+C',
     options: [new Option('--await-begin', 'only once the parent process sends its begin').hideHelp()],
-    async run({ config, output }, options: { readonly awaitBegin?: boolean }): Promise<number> {
+    async run({ config, output }): Promise<number> {
       const { worker } = await import('../worker.js');
-      return worker(config(), output, options);
+      return worker(config(), output);
     },
   },
   {

@@ -70,6 +70,7 @@ export async function startServices(
         },
         logFile: join(config.cwd, '.perdura', 'worker.log'),
         pidFile: join(config.cwd, '.perdura', 'worker.pid'),
+        keepsSpare: true,
         changed: (change) => showChange(change),
       });
     const worker = hasWorker ? startWorker() : undefined;

@@ -8,7 +8,7 @@ import { endProcess, lastLines } from './programs.js';
 export interface WorkerProcess {
   /** Settles when the first worker takes work, or when none can be started. */
   readonly ready: Promise<void>;
-  /** To be called once there is a server: until then it loads its code, which takes as long as a server takes to start. */
+  /** To be called once there is a server: until then it only loads its code, which takes as long as a server takes to start. */
   begin(taskQueue: string): void;
   /** Lets a running answer end or move, within the worker's grace; `hurry` does not wait for that. */
   stop(hurry: AbortSignal): Promise<void>;
@@ -23,6 +23,8 @@ export interface WorkerOptions {
   readonly logFile: string;
   /** Says which process it is, for who wants to look at it or to kill it; with several of them in a folder, the latest. */
   readonly pidFile?: string;
+  /** The next worker has loaded its code already when this one dies. The command waits for its begin. */
+  readonly keepsSpare?: boolean;
   readonly changed: (change: WorkerChange) => void;
 }
 
@@ -52,11 +54,15 @@ export interface WorkerBegin {
 /** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
 const SHORT_LIFE = 5000;
 const MAX_PAUSE = 10_000;
+/** Of a worker that works, before another one loads its code beside it. */
+const SPARE_AFTER = 2000;
 /** The worker's grace of 10 s and a little. */
 const MAX_SHUTDOWN = 12_000;
 
 export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let child: ChildProcess | undefined;
+  let spare: ChildProcess | undefined;
+  let soon: NodeJS.Timeout | undefined;
   let stopping = false;
   let queue: string | undefined;
   let wasReady = false;
@@ -69,9 +75,20 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   // Who stops us before it settled no longer asks.
   ready.catch(() => {});
 
+  const keepSpare = (): void => {
+    const waiting = spawnWorker(options);
+    spare = waiting;
+    waiting.on('exit', () => {
+      if (spare === waiting) spare = undefined;
+    });
+  };
   const start = (): void => {
     const begin = Date.now();
-    child = spawnWorker(options);
+    clearTimeout(soon);
+    const started = spare ?? spawnWorker(options);
+    spare = undefined;
+    child = started;
+    if (options.pidFile !== undefined && started.pid !== undefined) writeFileSync(options.pidFile, `${started.pid}\n`);
     if (queue !== undefined) sendBegin(child, queue);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
@@ -80,6 +97,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
       awaySince = undefined;
       wasReady = true;
       settle.resolve();
+      if (options.keepsSpare && !stopping) soon = setTimeout(keepSpare, SPARE_AFTER);
     });
     child.on('exit', (code, signal) => {
       child = undefined;
@@ -107,6 +125,9 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
     async stop(hurry) {
       stopping = true;
       clearTimeout(pause);
+      clearTimeout(soon);
+      // It has nothing to end in order.
+      spare?.kill('SIGKILL');
       if (child?.pid !== undefined) await endProcess(child.pid, MAX_SHUTDOWN, hurry);
       if (options.pidFile !== undefined) rmSync(options.pidFile, { force: true });
     },
@@ -125,7 +146,6 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
     stdio: ['ignore', log, log, 'ipc'],
   });
   closeSync(log);
-  if (options.pidFile !== undefined && child.pid !== undefined) writeFileSync(options.pidFile, `${child.pid}\n`);
   return child;
 }
 
