@@ -168,7 +168,7 @@ export type { QueueLoad, WorkerLoad } from './client/fleet.js';
 export type { ContextChange } from './insight/compactions.js';
 export type { KnownTurns } from './insight/why.js';
 export type { MomentPage, MomentView } from './insight/moments.js';
-export type { DebugChunk } from './insight/moments.js';
+export type { DebugChunk, EarlierChunks } from './insight/moments.js';
 export type { TurnTimeline } from './insight/timeline/shape.js';
 export type { InspectedTurn } from './insight/turns.js';
 export type { WhyAnswer } from './insight/why.js';

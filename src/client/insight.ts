@@ -15,7 +15,9 @@ import {
   type ReplayedPast,
   describeChunks,
   describeEntry,
+  foldEarlier,
   type DebugChunk,
+  type EarlierChunks,
 } from '../insight/moments.js';
 import { turnsNamedIn } from '../insight/timeline/read-run.js';
 import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
@@ -52,6 +54,8 @@ export interface ContextView {
   /** null until the first turn. */
   readonly thresholds: ControlView['thresholds'];
   readonly chunks: readonly DebugChunk[];
+  /** The messages before those of `chunks`, several as one, where only the latest were asked for. */
+  readonly earlier?: readonly EarlierChunks[];
   readonly turns: KnownTurns;
 }
 
@@ -82,8 +86,8 @@ export interface InsightClient {
   turns(id: string, options?: { readonly limit?: number; readonly before?: string }): Promise<TurnPage>;
   /** What happened in a turn, when, and on which workers, from Temporal's history. */
   timeline(id: string, turn: string): Promise<TurnTimeline>;
-  /** What the next model call sees, chunk by chunk, and of which turns. */
-  contextView(id: string): Promise<ContextView>;
+  /** What the next model call sees, chunk by chunk, and of which turns. `last`: only so many messages one by one, the latest. */
+  contextView(id: string, options?: { readonly last?: number }): Promise<ContextView>;
   /** The text of one chunk, `memory` or `chunk_<slot>`, in or out of the prompt; at most 64 Ki UTF-16 units from `offset` on. */
   chunk(id: string, chunk: string, offset?: number): Promise<ChunkText>;
   /** Why a turn is not in the prompt any more. */
@@ -208,15 +212,16 @@ export function createInsight(access: InsightAccess): InsightClient {
       return timeline;
     },
 
-    async contextView(id) {
+    async contextView(id, { last } = {}) {
       const index = await context(id);
       const [view, entries, { episodes }] = await Promise.all([control(id), reading.history(id), reading.memory(id)]);
       const { count } = await tokenCounterBy(index.tokenizer, index.tokenRatio);
       const known = new Map(entries.map((entry) => [entry.slot, entry]));
+      const chunks = describeChunks(index, known, view, count);
       return {
         index,
         thresholds: view.thresholds,
-        chunks: describeChunks(index, known, view, count),
+        ...(last === undefined ? { chunks } : foldEarlier(chunks, last)),
         turns: knownTurns(index, entries, episodes),
       };
     },

@@ -268,6 +268,42 @@ export function describeChunks(
   ];
 }
 
+/** Neighbouring messages of the prompt, as one. */
+export interface EarlierChunks {
+  /** Of the first of them. */
+  readonly chunk: string;
+  readonly turns: readonly [first: string, last: string];
+  readonly messages: number;
+  readonly tokens: number;
+  readonly drops: boolean;
+}
+
+/** Pieces of a picture: more cannot be told apart. */
+const MAX_EARLIER = 200;
+
+/** The latest `last` messages one by one, those before them only as much as a picture needs: a life of thousands is megabytes. */
+export function foldEarlier(
+  chunks: readonly DebugChunk[],
+  last: number,
+): { readonly chunks: readonly DebugChunk[]; readonly earlier: readonly EarlierChunks[] } {
+  const fixed = chunks.filter(({ kind }) => kind !== 'WORKING_FLOW');
+  const flow = chunks.slice(fixed.length);
+  const before = flow.slice(0, Math.max(0, flow.length - last));
+  const many = Math.ceil(before.length / MAX_EARLIER);
+  const earlier: EarlierChunks[] = [];
+  for (let at = 0; at < before.length; at += many) {
+    const part = before.slice(at, at + many);
+    const [first, end] = [part[0], part.at(-1)];
+    if (first === undefined || end === undefined) break;
+    earlier.push({
+      ...{ chunk: first.id, turns: [first.turn, end.turn], messages: part.length },
+      tokens: part.reduce((sum, { tokens }) => sum + tokens, 0),
+      drops: part.some(({ drops }) => drops),
+    });
+  }
+  return { chunks: [...fixed, ...flow.slice(before.length)], earlier };
+}
+
 export function describeEntry(entry: Entry): string {
   const { message } = entry;
   switch (message.role) {

@@ -1,7 +1,7 @@
 /** What a debugger shows of one state, and the chunks of a context in words. */
 import type { ContextIndex } from '../../src/conversation/protocol/contract.js';
 import { contextOf, controlViewOf } from '../../src/conversation/views/view.js';
-import { describeChunks, pastScene, summarizeState, describeEntry } from '../../src/insight/moments.js';
+import { describeChunks, foldEarlier, pastScene, summarizeState, describeEntry, type DebugChunk } from '../../src/insight/moments.js';
 import { createPast } from '../../src/conversation/replay/past.js';
 import type { ConversationMessage, Entry } from '../../src/records/message.js';
 import { answer, calls, result, user } from '../memory/builders.js';
@@ -83,4 +83,22 @@ test('one line of a state has what a moment is found by', () => {
   expect(summarizeState(state)).toMatchObject({ phase: 'idle', mode: 'auto', session: 1, turn: 3, turns: 3, queued: 0, running: null });
   const running = past.at(past.find('model-step-started', 0, 1) ?? 0).state;
   expect(summarizeState(running)).toMatchObject({ phase: 'thinking', running: { id: 'turn_0001', calls: [] } });
+});
+
+test('of a long life the latest messages stand one by one, and those before them add up', () => {
+  const flow = (slot: number): DebugChunk => ({
+    ...{ id: `chunk_${slot}`, kind: 'WORKING_FLOW', tokens: slot, turn: `turn_${slot}`, role: 'user', words: '', drops: slot === 2, slot },
+  });
+  const system: DebugChunk = { id: 'system', kind: 'SYSTEM', tokens: 9, turn: '', role: '', words: '', drops: false };
+  const all = (messages: number): DebugChunk[] => [system, ...Array.from({ length: messages }, (_, i) => flow(i + 1))];
+  expect(foldEarlier(all(3), 5)).toEqual({ chunks: all(3), earlier: [] });
+  for (const messages of [6, 205, 10_000]) {
+    const { chunks, earlier } = foldEarlier(all(messages), 5);
+    expect(chunks).toEqual([system, ...all(messages).slice(-5)]);
+    expect(earlier.length).toBeLessThanOrEqual(200);
+    expect(earlier.reduce((sum, one) => sum + one.messages, 0)).toBe(messages - 5);
+    expect(earlier.reduce((sum, one) => sum + one.tokens, 0)).toBe(((messages - 5) * (messages - 4)) / 2);
+    expect(earlier.filter(({ drops }) => drops)).toHaveLength(messages === 6 ? 0 : 1);
+    expect([earlier[0]?.turns[0], earlier.at(-1)?.turns[1]]).toEqual(['turn_1', `turn_${messages - 5}`]);
+  }
 });

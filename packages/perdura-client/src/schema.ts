@@ -1433,6 +1433,14 @@ export interface components {
         };
         ContextView: {
             chunks: components["schemas"]["Chunk"][];
+            /** @description with `last`: the messages before those of `chunks`, several as one; `turns`: of the first and the last */
+            earlier?: {
+                chunk: string;
+                drops: boolean;
+                messages: number;
+                tokens: number;
+                turns: string[];
+            }[];
             index: components["schemas"]["ContextIndex"];
             /** @description tokens; null until the first turn */
             thresholds: {
@@ -3231,7 +3239,10 @@ export interface operations {
     };
     listChunks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description so many messages one by one, the latest; default: all */
+                last?: number;
+            };
             header?: never;
             path: {
                 /** @description id of the conversation */

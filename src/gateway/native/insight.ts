@@ -92,6 +92,10 @@ const contextView = z
     index: contextIndex,
     thresholds,
     chunks: z.array(chunk),
+    earlier: z
+      .array(z.object({ chunk: z.string(), turns: z.array(z.string()), messages: z.int(), tokens: z.number(), drops: z.boolean() }))
+      .optional()
+      .openapi({ description: 'with `last`: the messages before those of `chunks`, several as one; `turns`: of the first and the last' }),
     turns: z
       .object({
         whole: texts,
@@ -254,8 +258,9 @@ export function addInsight(app: GatewayApp): void {
     tag,
     summary: 'What the next model call sees, chunk by chunk',
     params: onConversation,
+    query: z.object({ last: whole(1, 1e6).optional().openapi({ description: 'so many messages one by one, the latest; default: all' }) }),
     answer: contextView,
-    act: ({ client }, { params: { id } }) => client.contextView(id),
+    act: ({ client }, { params: { id }, query: { last } }) => client.contextView(id, last === undefined ? {} : { last }),
   });
   add(app, {
     name: 'getChunk',

@@ -1,6 +1,7 @@
 /** What the next call sees, what it stands on, and where the rest has gone. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import { turnNumber } from '../../../../src/records/identity.js';
 import { describeCached, describePrefix } from '../../../../src/records/time-in-words.js';
 import { keep, place } from '../../address.js';
@@ -36,14 +37,24 @@ const SUMMARIES = 8;
 
 export default function Context({ of }: { readonly of: string }): JSX.Element {
   const { more } = place.value;
-  const { value, error, again } = useAnswer(`context ${of}`, (signal) =>
-    request('get', '/v1/conversations/{id}/context/chunks', { path: { id: of }, signal }),
+  const selected = more['chunk'];
+  const rows = useSignal(ROWS);
+  // Of a long life the latest messages come at once, and all of them for who looks further back.
+  const isWhole = selected !== undefined || rows.value > ROWS;
+  const {
+    value: answered,
+    error,
+    again,
+  } = useAnswer(`context ${of} ${isWhole ? 'whole' : ''}`, (signal) =>
+    request('get', '/v1/conversations/{id}/context/chunks', { path: { id: of }, query: isWhole ? {} : { last: ROWS }, signal }),
   );
+  const known = useRef<{ readonly of: string; readonly value: ContextView }>(undefined);
+  if (answered !== undefined) known.current = { of, value: answered };
+  const value = answered ?? (known.current?.of === of ? known.current.value : undefined);
   const about = useAnswer(`conversation ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
   const status = about.value?.status;
   if (of === '') return <div class="empty">Choose a conversation to see what its model sees.</div>;
   const part = PARTS.find(({ name }) => name === more['part'])?.name ?? (more['why'] === undefined ? 'now' : 'turns');
-  const selected = more['chunk'];
   const select = (chunk: string | undefined): void => keep({ chunk: chunk === selected ? undefined : chunk, part: undefined });
   const index = value?.index;
   // What stands above all else comes first: nothing moves afterwards.
@@ -96,7 +107,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           shown={part}
           onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
-        {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
+        {part === 'now' && value !== undefined && <Now of={of} view={value} rows={rows} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns} why={more['why']} />}
         {part === 'changes' && <Changes of={of} canUndo={index?.canUndo === true} onChanged={again} />}
       </div>
@@ -117,18 +128,20 @@ function sentence(words: string | undefined): string {
 interface NowProps {
   readonly of: string;
   readonly view: ContextView;
+  /** How many of the latest messages are listed. */
+  readonly rows: Signal<number>;
   readonly selected: string | undefined;
   readonly onSelect: (chunk: string | undefined) => void;
 }
 
-function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
-  const { chunks } = view;
-  const rows = useSignal(ROWS);
+function Now({ of, view, rows, selected, onSelect }: NowProps): JSX.Element {
+  const { chunks, earlier = [] } = view;
   const fixed = chunks.filter(({ kind }) => kind !== 'WORKING_FLOW');
   const flow = chunks.slice(fixed.length);
   const at = flow.findIndex(({ id }) => id === selected);
   // Thousands of rows are not drawn for who reads the latest; what the address names is among them.
   const from = Math.max(0, Math.min(flow.length - rows.value, at === -1 ? Infinity : at - 20));
+  const before = from + earlier.reduce((sum, { messages }) => sum + messages, 0);
   const largest = chunks.reduce((most, { tokens }) => Math.max(most, tokens), 1);
   const one = chunks.find(({ id }) => id === selected);
   const row = (chunk: Chunk): JSX.Element => (
@@ -152,12 +165,12 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
   );
   return (
     <div class={`chunks${one === undefined ? '' : ' has-one'}`}>
-      <ol class="chunk-list" aria-label={plural(chunks.length, 'chunk')}>
+      <ol class="chunk-list" aria-label={plural(fixed.length + flow.length - from + before, 'chunk')}>
         {fixed.map(row)}
-        {from > 0 && (
+        {before > 0 && (
           <li>
             <button type="button" class="button bare tight" onClick={() => (rows.value = flow.length - from + ROWS)}>
-              {plural(from, 'earlier message')}: show {count(Math.min(from, ROWS))}
+              {plural(before, 'earlier message')}: show {count(Math.min(before, ROWS))}
             </button>
           </li>
         )}

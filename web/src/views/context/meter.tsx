@@ -9,6 +9,7 @@ import { useWidth } from '../../ui/hooks.js';
 import { count } from '../../ui/words.js';
 
 type Chunk = Schema<'Chunk'>;
+type Earlier = NonNullable<Schema<'ContextView'>['earlier']>[number];
 
 /** Times the last line. */
 const FAR = 1.25;
@@ -37,8 +38,8 @@ interface MeterProps {
 
 export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   const [frame, width] = useWidth<HTMLDivElement>();
-  const { chunks, index, thresholds } = view;
-  const parts = toParts(chunks);
+  const { chunks, earlier = [], index, thresholds } = view;
+  const parts = toParts(chunks, earlier);
   const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const lines = [
     ...(thresholds === null
@@ -121,7 +122,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   );
 }
 
-function toParts(chunks: readonly Chunk[]): Part[] {
+function toParts(chunks: readonly Chunk[], earlier: readonly Earlier[]): Part[] {
   const toPart = (chunk: Chunk): Part => ({
     key: chunk.id,
     kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : toKind(chunk.role),
@@ -135,13 +136,13 @@ function toParts(chunks: readonly Chunk[]): Part[] {
     chunk: chunk.id,
     drops: chunk.drops,
   });
-  if (chunks.length <= MAX_SEGMENTS) return chunks.map(toPart);
-  const parts: Part[] = [];
-  for (const chunk of chunks) {
+  if (chunks.length <= MAX_SEGMENTS && earlier.length === 0) return chunks.map(toPart);
+  const parts: Part[] = chunks.filter(({ kind }) => kind !== 'WORKING_FLOW').map(toPart);
+  parts.push(...earlier.map(toEarlierPart));
+  for (const chunk of chunks.slice(parts.length - earlier.length)) {
     const last = parts.at(-1);
     const words = `Turn ${turnNumber(chunk.turn)}`;
-    if (chunk.kind !== 'WORKING_FLOW') parts.push(toPart(chunk));
-    else if (last?.words === words) parts[parts.length - 1] = { ...last, tokens: last.tokens + chunk.tokens };
+    if (last?.words === words) parts[parts.length - 1] = { ...last, tokens: last.tokens + chunk.tokens };
     else parts.push({ ...toPart(chunk), kind: turnNumber(chunk.turn) % 2 === 0 ? 'assistant' : 'user', words });
   }
   if (parts.length <= MAX_PARTS) return parts;
@@ -153,6 +154,12 @@ function toParts(chunks: readonly Chunk[]): Part[] {
       Math.ceil(parts.length / MAX_PARTS),
     ),
   ];
+}
+
+function toEarlierPart({ chunk, turns, tokens, drops }: Earlier, at: number): Part {
+  const [first = '', last = ''] = turns;
+  const words = first === last ? `Turn ${turnNumber(first)}` : `Turn ${turnNumber(first)} to Turn ${turnNumber(last)}`;
+  return { key: chunk, kind: at % 2 === 0 ? 'assistant' : 'user', tokens, words, chunk, drops };
 }
 
 /** Neighbours as one: what is narrower than a pixel cannot be seen. */
