@@ -21,17 +21,21 @@ const pageStamp = join(page, '.perdura-stamp');
 /** Lowest Node that has what we use (`util.parseEnv`). */
 const MINIMUM_NODE = [20, 19];
 
+const WITHOUT_TESTS = ' without tests';
+/** Of the packages for development, what a build without types is made with. */
+const FOR_BUILD = ['@preact/signals', 'dompurify', 'highlight.js', 'preact', 'typescript', 'vite'];
+
 /**
- * Everything in order. `build: false` leaves `dist` alone; `types: false` is content with a build whose types nobody has checked and that
+ * Everything in order. `tests: false` is content with the packages that the program and its build need, a third of all. `build: false` leaves `dist` alone; `types: false` is content with a build whose types nobody has checked and that
  * has none for others, in a third of the time; `page: false` leaves the web page as it is; `quiet` says only what had to be done.
  */
-export async function prepare({ build = true, types = true, page: wantsPage = true, quiet = false } = {}) {
+export async function prepare({ tests = true, build = true, types = true, page: wantsPage = true, quiet = false } = {}) {
   checkNode(process.versions.node);
   const onWait = (pid) => report('Waiting', `another process (${pid ?? 'unknown'}) is preparing this folder`);
   await withLock(
     join(root, '.perdura', 'prepare.lock'),
     async () => {
-      await installPackages({ quiet });
+      await installPackages({ tests, quiet });
       if (build) await buildSources({ types, quiet });
       if (build && wantsPage) await buildPage({ quiet });
     },
@@ -47,16 +51,20 @@ export function checkNode(version) {
   );
 }
 
-async function installPackages({ quiet }) {
-  const wanted = hash([readFileSync(join(root, 'package-lock.json')), process.platform, process.arch, process.versions.modules]);
-  const reason = whyInstall(wanted);
+async function installPackages({ tests: wantsTests, quiet }) {
+  const all = hash([readFileSync(join(root, 'package-lock.json')), process.platform, process.arch, process.versions.modules]);
+  const few = `${all}${WITHOUT_TESTS}`;
+  // Who has the others keeps them.
+  const tests = wantsTests || (existsSync(modules) && readText(modulesStamp)?.endsWith(WITHOUT_TESTS) !== true);
+  const reason = !tests && readText(modulesStamp) === few ? undefined : whyInstall(all);
   if (reason === undefined) {
     if (!quiet) report('Packages', 'as in package-lock.json');
     return;
   }
   const begin = Date.now();
   report('Packages', `running npm ci, since ${reason} …`);
-  const result = await runProgram('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root });
+  const place = tests ? root : withoutTests();
+  const result = await runProgram('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: place });
   if (result.signal) throw Object.assign(new Error('npm ci was interrupted; run the command again.'), { exitCode: 130 });
   if (result.code !== 0) {
     throw new Missing(
@@ -64,13 +72,34 @@ async function installPackages({ quiet }) {
         'Check that this machine reaches an npm registry (`npm ping`), then run the command again.',
     );
   }
-  writeFileSync(modulesStamp, wanted);
+  if (place !== root) {
+    rmSync(modules, { recursive: true, force: true });
+    renameSync(join(place, 'node_modules'), modules);
+    rmSync(place, { recursive: true, force: true });
+  }
+  writeFileSync(modulesStamp, tests ? all : few);
   report('Packages', `installed in ${seconds(begin)}`);
+}
+
+/** A folder for npm that wants no more than the program, its optional packages and its build, in the versions of package-lock.json. */
+function withoutTests() {
+  const { name, version, dependencies, peerDependencies, devDependencies } = readJson(join(root, 'package.json'));
+  const named = [...Object.keys(peerDependencies), ...FOR_BUILD].map((one) => [one, devDependencies[one]]);
+  const own = { name, version, dependencies: { ...dependencies, ...Object.fromEntries(named) } };
+  const lock = readJson(join(root, 'package-lock.json'));
+  const place = join(root, '.perdura', 'packages.new');
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  cpSync(join(root, '.npmrc'), join(place, '.npmrc'));
+  writeFileSync(join(place, 'package.json'), JSON.stringify(own));
+  writeFileSync(join(place, 'package-lock.json'), JSON.stringify({ ...lock, packages: { ...lock.packages, '': own } }));
+  return place;
 }
 
 function whyInstall(wanted) {
   if (!existsSync(modules)) return 'node_modules is missing';
   if (readText(modulesStamp) === wanted) return undefined;
+  if (readText(modulesStamp) === `${wanted}${WITHOUT_TESTS}`) return 'those of the tests are missing';
   if (existsSync(modulesStamp)) return 'package-lock.json or Node has changed';
   const difference = differenceToLock();
   if (difference === undefined) writeFileSync(modulesStamp, wanted);

@@ -5,7 +5,7 @@ import { prepare, root } from './prepare.mjs';
 import { run } from './report.mjs';
 
 await run(async () => {
-  await prepare({ types: false });
+  await prepare({ tests: false, types: false });
   const { main, endProcessWith } = createRequire(import.meta.url)(join(root, 'dist', 'cli', 'main.js'));
   const exitCode = await main(['chat', '--start-services', ...process.argv.slice(2)]);
   endProcessWith(exitCode);

@@ -11,7 +11,7 @@ import type { PerduraClient } from '../../src/client.js';
 import type { Message } from '../../src/conversation/protocol/contract.js';
 import { timeoutSignal } from '../../src/platform/promises.js';
 import { audit, type Audited } from './audit.js';
-import { CUSTOMER, decideAll, goOn, TESTER, type Deeds, type Standing } from './deeds.js';
+import { approveMeanwhile, CUSTOMER, decideAll, goOn, TESTER, type Deeds, type Standing } from './deeds.js';
 import type { Journal, Lane } from './journal.js';
 import { pick, type Random } from './random.js';
 
@@ -94,6 +94,8 @@ export async function talk(options: TalkOptions): Promise<Talk> {
   const trouble = await (async () => {
     await begun(temporal, { workflowId: id, taskQueue, args: [{ agent, scope, mode }], ...hurried });
     const names = namesOf(deeds);
+    // A reset, or a compaction, waits for a turn that waits for its person.
+    const stop = kind === 'customer' ? approveMeanwhile(person) : () => undefined;
     for (let n = 0; n < options.deeds && !isOver(); n++) {
       // Now and then several at once: they come in one task, or end one.
       const many = Array.from({ length: pick(random, [1, 1, 1, 2, kind === 'tester' ? 4 : 2]) }, () =>
@@ -103,6 +105,7 @@ export async function talk(options: TalkOptions): Promise<Talk> {
       if (kind === 'customer') await Promise.all(many);
       await sleep(pick(random, [0, 5, 20, 60, 150, 400, 1_000]) * random());
     }
+    stop();
     await rest(person);
     audited = await audit(person);
     if (random() < 0.3) await end(person);
