@@ -4,6 +4,9 @@ import type { Surroundings } from './surroundings.js';
 export interface Amount {
   /** Interleaved pairs of floor and product, of which the middle one counts; and as many of product and product. */
   readonly pairs: number;
+  /** Turns before the first pair, of each side: so many until its code is compiled, as that of a worker that has run for minutes is. */
+  readonly first: number;
+  /** Turns of each pair that do not count. */
   readonly warmUp: number;
   readonly turns: number;
   /** Turns of each of the many that talk at once. */
@@ -31,6 +34,7 @@ export interface Amount {
 
 export const FULL: Amount = {
   pairs: 5,
+  first: 300,
   warmUp: 10,
   turns: 50,
   atOnce: 5,
@@ -47,6 +51,7 @@ export const FULL: Amount = {
 };
 export const QUICK: Amount = {
   pairs: 1,
+  first: 50,
   warmUp: 5,
   turns: 20,
   atOnce: 2,

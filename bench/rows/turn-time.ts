@@ -16,7 +16,7 @@ type Start = () => Promise<Talk>;
 
 /** Pairs of a product and its floor, and pairs of the product and itself. */
 async function measureTurns(
-  { pairs, warmUp, turns }: Amount,
+  { pairs, first, warmUp, turns }: Amount,
   { product, floor, kind }: { readonly product: Start; readonly floor: Start; readonly kind: FloorKind },
 ): Promise<{ readonly time: Middle; readonly cpu: Middle }> {
   const text = (number: number): string => said(kind, 1, number);
@@ -26,6 +26,7 @@ async function measureTurns(
     await turnAbout(from(0), warmUp, text);
     return turnAbout(from(warmUp), turns, text);
   };
+  await turnAbout({ product: { talk: await product(), from: 0 }, floor: { talk: await floor(), from: 0 } }, first, text);
   const different = await repeat(pairs, () => pair(floor));
   const equal = await repeat(pairs, () => pair(product));
   const middle = (of: (pair: TurnAbout) => Pair): Middle => middleOf(different.map(of), equal.map(of));
