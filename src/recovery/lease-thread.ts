@@ -90,10 +90,18 @@ function freshId(): string {
   return `${process.pid}-${randomUUID().slice(0, 13)}`;
 }
 
-/** One after the other: a later beat must not be overtaken by what an earlier one says to run. */
+/** One after the other: a later beat must not be overtaken by what an earlier one says to run. One that waits says what there is by then. */
 let beats = Promise.resolve();
+let isBeatWaiting = false;
 function beat(): Promise<void> {
-  beats = beats.then(beatOnce).catch(() => undefined);
+  if (isBeatWaiting) return beats;
+  isBeatWaiting = true;
+  beats = beats
+    .then(() => {
+      isBeatWaiting = false;
+      return beatOnce();
+    })
+    .catch(() => undefined);
   return beats;
 }
 
@@ -110,14 +118,18 @@ async function beatOnce(): Promise<void> {
   Atomics.store(heldSince, 0, sentAt);
 }
 
-/** One that is known keeps its place for a while: a conversation that goes on changes nothing that would have to be written. */
+/**
+ * One that is known keeps its place for a while: a conversation that goes on changes nothing that would have to be written. One that is new is
+ * announced at once, or nobody would know of its first attempt for as long as that is quick.
+ */
 function noteRecent({ workflowId }: RunningAttempt): void {
   const now = performance.now();
   const at = recent.get(workflowId);
   if (workflowId === '' || (at !== undefined && now - at < RECENT_MS / 2)) return;
   recent.delete(workflowId);
   recent.set(workflowId, now);
-  hasNewRecent = true;
+  if (at === undefined) void beat();
+  else hasNewRecent = true;
 }
 
 function takeRecent(): readonly string[] {
