@@ -23,7 +23,7 @@ const MINIMUM_NODE = [20, 19];
 
 const WITHOUT_TESTS = ' without tests';
 /** Of the packages for development, what a build without types is made with. */
-const FOR_BUILD = ['@preact/signals', 'dompurify', 'highlight.js', 'preact', 'typescript', 'vite'];
+export const FOR_BUILD = ['@preact/signals', 'dompurify', 'highlight.js', 'preact', 'typescript', 'vite'];
 
 /**
  * Everything in order. `tests: false` is content with the packages that the program and its build need, a third of all. `build: false` leaves `dist` alone; `types: false` is content with a build whose types nobody has checked and that
