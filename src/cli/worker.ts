@@ -13,7 +13,7 @@ const ORPHAN_PATIENCE = 15_000;
 
 /**
  * What a worker with `--await-begin` does first: loads its code, and waits until its parent sends the task queue. Nothing of the folder is read
- * before: it may change until then, and is asked about afterwards.
+ * before: it may change until then, and is checked for trust afterwards.
  */
 export async function awaitBegin(): Promise<WorkerBegin> {
   const endWithParent = (): never => process.exit(EXIT.failed);

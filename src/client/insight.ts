@@ -54,7 +54,7 @@ export interface ContextView {
   /** null until the first turn. */
   readonly thresholds: ControlView['thresholds'];
   readonly chunks: readonly DebugChunk[];
-  /** The messages before those of `chunks`, several as one, where only the latest were asked for. */
+  /** The messages before those of `chunks`, several as one, where only the latest were wanted. */
   readonly earlier?: readonly EarlierChunks[];
   readonly turns: KnownTurns;
 }

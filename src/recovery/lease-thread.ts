@@ -120,7 +120,7 @@ async function beatOnce(): Promise<void> {
 
 /**
  * One that is known keeps its place for a while: a conversation that goes on changes nothing that would have to be written. One that is new is
- * announced at once, or nobody would know of its first attempt for as long as that is quick.
+ * announced at once: a take-over must know of its first attempt, however soon that is cut off.
  */
 function noteRecent({ workflowId }: RunningAttempt): void {
   const now = performance.now();
