@@ -77,7 +77,7 @@ export function estimateMediaTokens(media: Media): number {
   return sourcesIn(media).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0);
 }
 
-/** Whether a look at every 64th place has found as long a run: hardly any text has one, and a search by the pattern takes ten times as long. */
+/** Whether a look at every 64th place has found as long a run: hardly any text has one, and a search by the pattern takes thirty times as long. */
 function mayBeEncoded(text: string): boolean {
   const isIn = (at: number): boolean => IN_ENCODED[text.charCodeAt(at)] === 1;
   for (let at = ENCODED_LENGTH - 1; at < text.length; at += ENCODED_LENGTH) {

@@ -29,6 +29,9 @@ export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];
 
 /** Type of the failure of an attempt whose worker has ended, or has lost its lease. Another attempt goes on. */
 export const WORKER_LOST = 'worker-lost';
+/** Its words: of what takes over, and of the worker itself where that finds out. The timeline knows a worker's death by them. */
+export const WORKER_ENDED = 'its worker ended in the middle of it';
+export const LEASE_ENDED = 'the lease of this worker has ended, and another one goes on with this';
 
 /** The failures that may pass by themselves, by the type an `ApplicationFailure` carries. The workflow retries these and shows the rest. */
 const TRANSIENT: readonly string[] = [

@@ -18,7 +18,7 @@ import type { Models } from '../models/known-models.js';
 import { withStream } from '../models/model.js';
 import { errorMessage } from '../platform/errors.js';
 import { orUndefinedAfter } from '../platform/promises.js';
-import { WORKER_LOST } from '../records/turn-end.js';
+import { LEASE_ENDED, WORKER_LOST } from '../records/turn-end.js';
 import { HELD_MS } from '../stores/leases.js';
 import type { FromLease, LeaseThreadData, ToLease } from './lease-thread.js';
 
@@ -100,7 +100,7 @@ export async function startRecovery(
   const now = (): bigint => process.hrtime.bigint();
   const isHeld = (): boolean => now() > doubtUntil && now() - Atomics.load(heldSince, 0) < BigInt(HELD_MS) * NANOS_OF_A_MS;
   const refuse = (): never => {
-    throw ApplicationFailure.retryable('the lease of this worker has ended, and another one goes on with this', WORKER_LOST);
+    throw ApplicationFailure.retryable(LEASE_ENDED, WORKER_LOST);
   };
   const confirmNow = async (token: string): Promise<void> => {
     const number = (confirmed += 1);

@@ -4,6 +4,7 @@ import { turnsNamedIn } from '../../src/insight/timeline/read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay } from '../../src/insight/timeline/shape.js';
 import { buildTimeline } from '../../src/insight/timeline/timeline.js';
 import { turnId } from '../../src/records/identity.js';
+import { LEASE_ENDED, WORKER_ENDED } from '../../src/records/turn-end.js';
 import { readHistories } from '../replay/history-file.js';
 import {
   answered,
@@ -142,7 +143,8 @@ test('(timeline/lost-or-waiting) what is under way has its attempt and its worke
 
 test.each<[what: string, attempt: number, failure: string | undefined, marks: string[]]>([
   ['the second attempt after a time-out', 2, 'activity StartToClose timeout', ['worker-died']],
-  ['the second attempt after another worker took over', 2, 'its worker ended in the middle of it', ['worker-died']],
+  ['the second attempt after another worker took over', 2, WORKER_ENDED, ['worker-died']],
+  ['the second attempt after its worker had lost its lease', 2, LEASE_ENDED, ['worker-died']],
   ['a second attempt after a failure that is none', 2, 'provider is overloaded', []],
   ['the first attempt', 1, undefined, []],
 ])('an attempt without an end was a worker’s death: %s', (_what, attempt, failure, marks) => {

@@ -11,7 +11,7 @@
  */
 import type { ConnectionLike } from '@temporalio/client';
 import pLimit from 'p-limit';
-import { WORKER_LOST } from '../../records/turn-end.js';
+import { WORKER_ENDED, WORKER_LOST } from '../../records/turn-end.js';
 import { errorFields } from '../../platform/errors.js';
 
 /** As its worker has announced it. */
@@ -124,7 +124,7 @@ export async function takeOver(
 
 function toFailure(attempt: number) {
   return {
-    message: 'its worker ended in the middle of it',
+    message: WORKER_ENDED,
     source: 'Perdura',
     // (temporal/counts-as-silence)
     applicationFailureInfo: { type: WORKER_LOST, ...(attempt === 1 && { nextRetryDelay: { nanos: FIRST_RETRY_NANOS } }) },

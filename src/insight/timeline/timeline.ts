@@ -12,6 +12,7 @@
  *   test/insight/timeline.test.ts)
  */
 import { addUsage, type Usage } from '../../records/message.js';
+import { LEASE_ENDED, WORKER_ENDED } from '../../records/turn-end.js';
 import { readRun, type ReadRun, words } from './read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay, type TimelineMark } from './shape.js';
 
@@ -135,11 +136,12 @@ function retriesBetween(bars: readonly { readonly bar: TimelineBar; readonly ans
   });
 }
 
-/** Of Temporal where an attempt's worker is silent, and of what takes over where it has ended (client/temporal/take-over.ts, recovery/). */
-const CUT_OFF = /heartbeat|timed? ?out|timeout|its worker ended|lease of this worker has ended/i;
+/** In Temporal's words, of an attempt whose worker is silent. */
+const SILENT = /heartbeat|timed? ?out|timeout/i;
 
 /** An attempt without an end: its worker was gone. */
 function findDeath({ attempt, failure, started, from, event, run, label }: TimelineBar): TimelineMark[] {
-  if (attempt < 2 || failure === null || !CUT_OFF.test(failure)) return [];
+  if (attempt < 2 || failure === null) return [];
+  if (!SILENT.test(failure) && ![WORKER_ENDED, LEASE_ENDED].some((known) => failure.includes(known))) return [];
   return [{ kind: 'worker-died', at: started ?? from, words: `${label}: attempt ${attempt - 1} was cut off (${failure})`, event, run }];
 }
