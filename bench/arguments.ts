@@ -38,6 +38,8 @@ export function parseArguments(argv: readonly string[]): Asked | { readonly prob
     if (!['table', 'json'].includes(values.output)) return { problem: `-o takes table or json.\n${USAGE}` };
     const rows = positionals.length === 0 ? ROWS : ROWS.filter(({ name }) => positionals.includes(name));
     if (values.check && values.compare !== undefined) return { problem: `--check and --compare name two files.\n${USAGE}` };
+    if (values.write !== undefined && (values.quick || positionals.length > 0))
+      return { problem: `--write keeps a whole run: leave out --quick and the names of rows.\n${USAGE}` };
     const file = values.check ? latestResults() : values.compare;
     return {
       ...{ rows, quick: values.quick, json: values.output === 'json', isStrict: values.check || values.write !== undefined },

@@ -42,10 +42,9 @@ export function latestResults(folder = RESULTS): string {
 export function compare(now: readonly Measured[], before: readonly Measured[]): Comparison {
   const pairs = now.flatMap((row) => {
     const was = before.find((one) => one.row === row.row);
-    const noise = was && noiseOf(was, row);
-    const values = { row: row.row, before: was && portable(was), now: portable(row), noise, higherIsBetter: row.toHold.startsWith('≥') };
-    const { before: then, now: current } = values;
-    return then === undefined || current === undefined ? [] : [{ ...values, before: then, now: current, noise: noise ?? UNMEASURED }];
+    const [then, current] = [was && portable(was), portable(row)];
+    if (was === undefined || then === undefined || current === undefined) return [];
+    return [{ row: row.row, before: then, now: current, noise: noiseOf(was, row), higherIsBetter: row.toHold.startsWith('≥') }];
   });
   const isWorse = ({ before: was, now: is, noise, higherIsBetter }: (typeof pairs)[number]): boolean =>
     higherIsBetter ? is < was * (1 - noise) : is > was * (1 + noise);
@@ -65,9 +64,9 @@ export function renderComparison({ compared, regressions }: Comparison, file: st
 }
 
 /** The larger one of both runs. */
-function noiseOf(was: Measured, is: Measured): number | undefined {
+function noiseOf(was: Measured, is: Measured): number {
   const known = [was.noise, is.noise].filter((noise) => noise !== undefined);
-  return known.length === 0 ? undefined : Math.max(LEAST, ...known);
+  return known.length === 0 ? UNMEASURED : Math.max(LEAST, ...known);
 }
 
 /** Times are the machine's; ratios to the floor of the same run, counts and bytes are ours. */
