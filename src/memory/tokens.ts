@@ -11,11 +11,18 @@ export function estimateStringTokens(text: string): number {
 
 export type CountTokens = (text: string) => number;
 
+/** Estimates by no counter. A message never changes, and every turn counts the whole of a long conversation. */
+const ESTIMATES = new WeakMap<ConversationMessage, number>();
+
 /** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What is only in the store counts by its size. */
 export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
-  let tokens = 0;
-  addMessage(message, (body) => (tokens += measureBodyTokens(body, count)));
-  return Math.ceil(tokens) + (message.role === 'assistant' ? 0 : estimateMediaTokens(message));
+  const known = count ? undefined : ESTIMATES.get(message);
+  if (known !== undefined) return known;
+  let sum = 0;
+  addMessage(message, (body) => (sum += measureBodyTokens(body, count)));
+  const tokens = Math.ceil(sum) + (message.role === 'assistant' ? 0 : estimateMediaTokens(message));
+  if (!count) ESTIMATES.set(message, tokens);
+  return tokens;
 }
 
 function addMessage(message: ConversationMessage, add: (body: Body) => void): void {

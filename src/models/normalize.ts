@@ -41,6 +41,9 @@ export interface NormalizeOptions {
 /** Thinking that cannot be read, by the names of those who send it. */
 const OPAQUE_THINKING: readonly (string | undefined)[] = ['redacted_thinking', 'reasoning'];
 
+/** What came out as it was, and for which provider: a message never changes, and every turn takes the whole of a long conversation. */
+const UNCHANGED = new WeakMap<ConversationMessage, string>();
+
 export const CONTINUE: UserMessage = { role: 'user', text: 'Continue.' };
 export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person stopped the answer here.]' };
 
@@ -52,18 +55,25 @@ export function normalize(messages: readonly ConversationMessage[], { provider }
 
   const out: ConversationMessage[] = [];
   messages.slice(first).forEach((message, offset) => {
+    if (UNCHANGED.get(message) === provider) {
+      out.push(message);
+      return;
+    }
+    const before = out.length;
     switch (message.role) {
       case 'tool':
         return; // placed with its call
       case 'user':
         if (!isBlankUser(message)) out.push(sanitizeUser(message));
-        return;
+        break;
       case 'assistant':
         out.push(...sanitizeAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
-        return;
+        break;
       default:
         throw new Error(`unknown role ${JSON.stringify(message satisfies never)}`);
     }
+    // One that calls tools depends on its neighbours.
+    if (out.length === before + 1 && out[before] === message && !callsTools(message)) UNCHANGED.set(message, provider);
   });
   return withUserAfterAssistant(out);
 }
@@ -83,6 +93,7 @@ function matchAnswers(messages: readonly ConversationMessage[]): Answers {
   messages.forEach((message, at) => {
     if (message.role !== 'assistant') return;
     const calls = toolCalls(message);
+    if (calls.length === 0) return;
     answers.set(
       at,
       calls.map(() => undefined),
@@ -218,6 +229,10 @@ function blockType(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined;
   const type = (value as { type?: unknown }).type;
   return typeof type === 'string' ? type : undefined;
+}
+
+function callsTools(message: ConversationMessage): boolean {
+  return message.role === 'assistant' && toolCalls(message).length > 0;
 }
 
 function toolCalls(message: AssistantMessage): ToolCall[] {

@@ -55,11 +55,15 @@ export async function loadContext(
   const long = messages.flatMap((message, i) => (hasBodies(message) ? [{ message, i }] : []));
   await Promise.all(long.map(async (one) => (messages[one.i] = await withBodies(dependencies.store, dependencies.key, one))));
   const short = new Set(listSlots(byEnds));
-  entries.forEach((entry, i) => {
-    const message = messages[i];
-    if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
+  if (short.size > 0)
+    entries.forEach((entry, i) => {
+      const message = messages[i];
+      if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
+    });
+  return frameNew(messages).map((message, i) => {
+    const entry = entries[i];
+    return entry?.message === message ? entry : { ...entry, message };
   });
-  return frameNew(messages).map((message, i) => ({ ...entries[i], message }));
 }
 
 /** Files of tools that a prompt shows: from so many on the oldest leave it together, so that its beginning changes seldom. */

@@ -70,7 +70,7 @@ export async function readRefused(
 
 /** With one notice in the place of neighbours that are left out. A call that stays keeps a result. */
 export function withoutMessages(messages: readonly ContextMessage[], words: Words): readonly ContextMessage[] {
-  if (!messages.some(({ slot }) => slot !== undefined && words.has(messageId(slot)))) return messages;
+  if (words.size === 0 || !messages.some(({ slot }) => slot !== undefined && words.has(messageId(slot)))) return messages;
   const calls = new Set<string>();
   const left: ContextMessage[] = [];
   let run: { readonly at: number; count: number; readonly why: string; readonly called: string[] } | undefined;
