@@ -52,6 +52,7 @@ export type Config = Settings & {
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
   const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
   const settings = readSettings(all, cwd);
+  refuseHalfABuild(settings);
   return Object.freeze({
     ...settings,
     encryptionRoots: createEncryptionRoots(settings, cwd),
@@ -60,6 +61,12 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     env: Object.freeze({ ...env }),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
+}
+
+function refuseHalfABuild({ deploymentName, workerBuildId }: ReturnType<typeof readSettings>): void {
+  if ((deploymentName === undefined) === (workerBuildId === undefined)) return;
+  const [set, missing] = deploymentName === undefined ? [BUILD_ID, DEPLOYMENT_NAME] : [DEPLOYMENT_NAME, BUILD_ID];
+  throw new ConfigError(`${set} is set without ${missing}: set both, or remove it`);
 }
 
 /** @internal What a person chose for this folder, where another one's worker has the usual task queue. */
@@ -339,6 +346,8 @@ export function commandEnvironment(env: Environment = process.env): Readonly<Rec
 
 const COMMAND_NAMES = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']);
 
+const DEPLOYMENT_NAME = 'TEMPORAL_DEPLOYMENT_NAME';
+const BUILD_ID = 'TEMPORAL_WORKER_BUILD_ID';
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
 const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */

@@ -87,6 +87,16 @@ const hosts = z
   .refine((all): all is string[] => !all.includes(undefined), 'host:port, several separated by commas, such as localhost:3000')
   .readonly();
 
+/** As Temporal takes them. */
+function buildName(example: string, pattern: RegExp, without?: RegExp) {
+  return z
+    .string()
+    .refine(
+      (text) => text.length <= 200 && pattern.test(text) && without?.test(text) !== true,
+      `up to 200 visible ASCII characters that do not begin with __, ${example}`,
+    );
+}
+
 const retention = z.string().transform((text, context): Retention => {
   const parsed = parseRetention(text);
   if (parsed === undefined)
@@ -204,6 +214,19 @@ const OTHERS = [
     default: 'perdura',
     meaning: 'task queue of workers and conversations; all workers of one have the same store and agents',
     isHarmless: true,
+  },
+  {
+    name: 'TEMPORAL_DEPLOYMENT_NAME',
+    key: 'deploymentName',
+    schema: buildName('no dot or colon in it, such as perdura', /^(?!__)[\x21-\x7e]+$/, /[.:]/).optional(),
+    meaning: 'Worker Versioning: the deployment that the workers of all builds belong to; set with TEMPORAL_WORKER_BUILD_ID or not at all',
+  },
+  {
+    name: 'TEMPORAL_WORKER_BUILD_ID',
+    key: 'workerBuildId',
+    schema: buildName('such as v42 or a commit', /^(?!__)[\x21-\x7e]+$/).optional(),
+    meaning:
+      'Worker Versioning: the build of this worker, which its conversations stay on until a turn has ended (docs/operations/upgrading.md)',
   },
   {
     name: 'PERDURA_DEFAULT_EXECUTION_MODE',
