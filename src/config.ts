@@ -52,7 +52,6 @@ export type Config = Settings & {
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
   const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
   const settings = readSettings(all, cwd);
-  refuseHalfABuild(settings);
   return Object.freeze({
     ...settings,
     encryptionRoots: createEncryptionRoots(settings, cwd),
@@ -61,12 +60,6 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     env: Object.freeze({ ...env }),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
-}
-
-function refuseHalfABuild({ deploymentName, workerBuildId }: ReturnType<typeof readSettings>): void {
-  if ((deploymentName === undefined) === (workerBuildId === undefined)) return;
-  const [set, missing] = deploymentName === undefined ? [BUILD_ID, DEPLOYMENT_NAME] : [DEPLOYMENT_NAME, BUILD_ID];
-  throw new ConfigError(`${set} is set without ${missing}: set both, or remove it`);
 }
 
 /** @internal What a person chose for this folder, where another one's worker has the usual task queue. */
@@ -198,6 +191,14 @@ export function secretsInConnection({ apiKey, metadata, tls }: TemporalConnectio
 /** @internal Who has no key, no other address and names no other provider gets the scripted stand-in. */
 export function needsStandIn({ anthropicApiKey, anthropicBaseUrl, model }: Config): boolean {
   return anthropicApiKey === undefined && anthropicBaseUrl === undefined && model.startsWith('anthropic/');
+}
+
+/** @internal The build of the workers that are started with these settings; undefined: they have none. Throws `ConfigError`. */
+export function workerBuild({ deploymentName, workerBuildId }: Pick<Config, 'deploymentName' | 'workerBuildId'>) {
+  if (deploymentName !== undefined && workerBuildId !== undefined) return { deploymentName, buildId: workerBuildId };
+  if (deploymentName === workerBuildId) return undefined;
+  const [set, missing] = deploymentName === undefined ? [BUILD_ID, DEPLOYMENT_NAME] : [DEPLOYMENT_NAME, BUILD_ID];
+  throw new ConfigError(`a worker that has ${set} needs ${missing} too: set both, or none`);
 }
 
 /** @internal A setting by its name in the environment; undefined where it is not set. */

@@ -28,6 +28,7 @@ import {
   secretVariables,
   temporalConnection,
   webhookEndpoints,
+  workerBuild,
   type Config,
 } from './config.js';
 import type { WorkflowCode } from './heal/replay-here.js';
@@ -144,6 +145,7 @@ async function runUntil(
   extensions: Extensions,
   { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
 ): Promise<void> {
+  const build = workerBuild(config);
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   const variables = loadVariables(config.cwd);
@@ -183,9 +185,6 @@ async function runUntil(
       return thread.once('error', (error) => runtimeLog().warn('if this worker ends, its work waits until Temporal notices', { error }));
     },
   );
-  const { deploymentName, workerBuildId: buildId } = config;
-  // loadConfig takes both or none.
-  const build = deploymentName === undefined || buildId === undefined ? undefined : { deploymentName, buildId };
   const routing =
     build && watchRouting(connection.workflowService, { namespace, taskQueue, build, warn: (line) => runtimeLog().warn(line) });
   const observation = {

@@ -219,7 +219,7 @@ const OTHERS = [
     name: 'TEMPORAL_DEPLOYMENT_NAME',
     key: 'deploymentName',
     schema: buildName('no dot or colon in it, such as perdura', /^(?!__)[\x21-\x7e]+$/, /[.:]/).optional(),
-    meaning: 'Worker Versioning: the deployment that the workers of all builds belong to; set with TEMPORAL_WORKER_BUILD_ID or not at all',
+    meaning: 'Worker Versioning: the deployment that workers of all builds belong to; a worker needs TEMPORAL_WORKER_BUILD_ID too',
   },
   {
     name: 'TEMPORAL_WORKER_BUILD_ID',
