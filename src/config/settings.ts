@@ -218,7 +218,7 @@ const OTHERS = [
   {
     name: 'TEMPORAL_DEPLOYMENT_NAME',
     key: 'deploymentName',
-    schema: buildName('no dot or colon in it, such as perdura', /^(?!__)[\x21-\x7e]+$/, /[.:]/).optional(),
+    schema: buildName('without a dot or a colon, such as perdura', /^(?!__)[\x21-\x7e]+$/, /[.:]/).optional(),
     meaning: 'Worker Versioning: the deployment that workers of all builds belong to; a worker needs TEMPORAL_WORKER_BUILD_ID too',
   },
   {

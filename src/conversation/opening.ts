@@ -198,5 +198,5 @@ export function nextBuild(state: ConversationState): 'current' | 'same' {
  */
 export function upgradeMoment(state: ConversationState, step: 'begin-turn' | 'wait'): string | undefined {
   if (state.turn !== null || state.parent || state.handOver !== null || state.upgrade !== undefined) return undefined;
-  return `${step === 'wait' ? 'after' : 'before'}-${state.counters.turn}`;
+  return `${step === 'wait' ? 'after' : 'before'}-${state.turnsEnded}`;
 }

@@ -55,13 +55,15 @@ function hash(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-/** Those of them that fit, as many pages as it takes. Throws what Temporal does. */
-export async function* listOpenRuns(client: Client, query?: string): AsyncGenerator<OpenRun> {
-  for await (const info of client.workflow.list({ query: openQuery(query), pageSize: 1_000 })) yield toOpenRun(info);
+/** As many pages as it takes. Throws what Temporal does. */
+export async function* listOpenRuns(client: Client, query: string): AsyncGenerator<OpenRun> {
+  for await (const info of client.workflow.list({ query, pageSize: 1_000 })) yield toOpenRun(info);
 }
 
-export function openQuery(query?: string): string {
-  const open = `WorkflowType IN ('${WORKFLOW_TYPE}', '${MEMORY_WORKFLOW_TYPE}') AND ExecutionStatus = 'Running'`;
+/** The open conversations and memories of a task queue, or those of them that fit. */
+export function openQuery(taskQueue: string, query?: string): string {
+  const types = `WorkflowType IN ('${WORKFLOW_TYPE}', '${MEMORY_WORKFLOW_TYPE}')`;
+  const open = `${types} AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
   return query === undefined ? open : `${open} AND (${query})`;
 }
 

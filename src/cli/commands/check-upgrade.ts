@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import type { CheckedRun, CheckOutcome, OpenRun } from '../../heal/upgrade-check.js';
+import { toClientError } from '../../client/errors.js';
 import { errorMessage } from '../../platform/errors.js';
 import { counted } from '../../records/text.js';
 import { parseCount } from '../args/values.js';
@@ -80,12 +81,13 @@ async function checkUpgrade(frame: CommandFrame, options: CheckOptions): Promise
   const begun = Date.now();
   try {
     const client = new Client({ connection, namespace });
-    const { count: open } = await client.workflow.count(openQuery(query)).catch(explainQuery(query));
+    const ours = openQuery(config.taskQueue, query);
+    const { count: open } = await client.workflow.count(ours).catch(explainQuery(query));
     const share = limit / Math.max(1, open);
     const { part, parts } = shard ?? { part: 1, parts: 1 };
     const runs: OpenRun[] = [];
     const list = async (): Promise<void> => {
-      for await (const run of listOpenRuns(client, query)) {
+      for await (const run of listOpenRuns(client, ours)) {
         if (isInSample(run.id, share) && partOf(run.id, parts) === part - 1) runs.push(run);
       }
     };
@@ -123,15 +125,11 @@ async function readBundle(file: string): Promise<string> {
 
 function explainQuery(query: string | undefined): (error: unknown) => never {
   return (error) => {
-    if (query === undefined || (error as { readonly code?: unknown }).code !== INVALID_ARGUMENT) throw error;
-    throw new CliError(`cannot check by ${query}: ${errorMessage(error)}; \`perdura list --help\` has an example`, EXIT.usage, {
-      cause: error,
-    });
+    const failure = toClientError(error, query === undefined ? 'cannot list open conversations' : `cannot check by ${query}`);
+    if (query === undefined || failure.kind !== 'invalid') throw failure;
+    throw new CliError(`${failure.message}; \`perdura list --help\` has an example`, EXIT.usage, { cause: error });
   };
 }
-
-/** gRPC's status code. */
-const INVALID_ARGUMENT = 3;
 
 /** The same command in another process, for another part of them. */
 async function checkElsewhere(session: CommandSession, options: CheckOptions, { part, parts }: Shard): Promise<readonly CheckedRun[]> {

@@ -49,7 +49,7 @@ Builds are those of Temporal's Worker Versioning: docs/operations/upgrading.md.`
         const waking = deployments.wake(deployment, targets, { ...(parked && { parked }), signal: session.signal });
         const told = await session.withSlowNotice('waking conversations', waking);
         const data = { deployment, targets, told };
-        const what = `${counted(told, 'conversation and memory', 'conversations and memories')} on other builds`;
+        const what = `${counted(told, 'conversation or memory', 'conversations and memories')} on other builds`;
         return {
           data,
           text: told === 0 ? `nothing is on another build than ${targets.join(' and ')}` : `told ${what} to move`,

@@ -138,7 +138,7 @@ export interface DeploymentStanding {
   readonly ramping: { readonly build: string; readonly percentage: number } | null;
   /** Newest first. */
   readonly builds: readonly BuildStanding[];
-  /** Open conversations on workers without a build. */
+  /** Open conversations of the task queue that no worker with a build has worked. */
   readonly withoutBuild: number;
 }
 
@@ -212,7 +212,7 @@ export function createDeployments(service: DeploymentService, { namespace, taskQ
         current: toBuild(currentDeploymentVersion)?.buildId ?? null,
         ramping: ramping && { build: ramping.buildId, percentage: rampingVersionPercentage ?? 0 },
         builds,
-        withoutBuild: await count(`${OPEN} AND TemporalWorkerDeploymentVersion IS NULL`).catch(fail),
+        withoutBuild: await count(`${OPEN} AND TaskQueue = '${quoted(taskQueue)}' AND TemporalWorkerDeploymentVersion IS NULL`).catch(fail),
       };
     },
 
