@@ -87,16 +87,6 @@ const hosts = z
   .refine((all): all is string[] => !all.includes(undefined), 'host:port, several separated by commas, such as localhost:3000')
   .readonly();
 
-/** As Temporal takes them. */
-function buildName(example: string, pattern: RegExp, without?: RegExp) {
-  return z
-    .string()
-    .refine(
-      (text) => text.length <= 200 && pattern.test(text) && without?.test(text) !== true,
-      `up to 200 visible ASCII characters that do not begin with __, ${example}`,
-    );
-}
-
 const retention = z.string().transform((text, context): Retention => {
   const parsed = parseRetention(text);
   if (parsed === undefined)
@@ -218,15 +208,20 @@ const OTHERS = [
   {
     name: 'TEMPORAL_DEPLOYMENT_NAME',
     key: 'deploymentName',
-    schema: buildName('without a dot or a colon, such as perdura', /^(?!__)[\x21-\x7e]+$/, /[.:]/).optional(),
-    meaning: 'Worker Versioning: the deployment that workers of all builds belong to; a worker needs TEMPORAL_WORKER_BUILD_ID too',
+    schema: z
+      .string()
+      .regex(/^(?!__)[!-\-/-9;-~]{1,200}$/, 'up to 200 visible ASCII characters without . and : that do not begin with __')
+      .optional(),
+    meaning: 'Worker Versioning: the deployment of all builds of the workers; a worker needs TEMPORAL_WORKER_BUILD_ID too',
   },
   {
     name: 'TEMPORAL_WORKER_BUILD_ID',
     key: 'workerBuildId',
-    schema: buildName('such as v42 or a commit', /^(?!__)[\x21-\x7e]+$/).optional(),
-    meaning:
-      'Worker Versioning: the build of this worker, which its conversations stay on until a turn has ended (docs/operations/upgrading.md)',
+    schema: z
+      .string()
+      .regex(/^(?!__)[!-~]{1,200}$/, 'up to 200 visible ASCII characters that do not begin with __')
+      .optional(),
+    meaning: 'Worker Versioning: the build of this worker (docs/operations/upgrading.md)',
   },
   {
     name: 'PERDURA_DEFAULT_EXECUTION_MODE',

@@ -179,8 +179,8 @@ export function handOverReason(state: ConversationState, length: RunLength): str
 }
 
 /**
- * Whether the next run may be another build's: between turns. A turn ends on the build that began it, unless an operator has said that one
- * which waits for a person, and has nothing in flight, is to move.
+ * Whether the next run may be another build's: between turns. A turn ends on the build that began it, unless an operator wants those that
+ * wait for a person, and have nothing in flight, to move too.
  */
 function isUpgradeDue(state: ConversationState): boolean {
   return state.upgrade !== undefined && state.stoppedTools === undefined && nextBuild(state) === 'current';
@@ -193,7 +193,7 @@ export function nextBuild(state: ConversationState): 'current' | 'same' {
 }
 
 /**
- * The moments at which it matters whether another build takes new runs: before a turn, and once nothing goes on. Each has a name of its own,
+ * The moments at which it matters whether another build takes new runs: before a turn, and once nothing goes on. Each has its name,
  * since the answer is kept in history; undefined at all others. A sub-agent has one turn, and ends where it began.
  */
 export function upgradeMoment(state: ConversationState, step: 'begin-turn' | 'wait'): string | undefined {

@@ -46,7 +46,7 @@ export function isInSample(id: string, share: number): boolean {
   return share >= 1 || hash(id) < share;
 }
 
-export function partOf(id: string, parts: number): number {
+export function choosePart(id: string, parts: number): number {
   return Math.floor(hash(`${id}/part`) * parts);
 }
 

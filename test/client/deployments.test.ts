@@ -70,6 +70,24 @@ test('a worker says no until it knows, yes for runs that began before a change, 
   expect(asked - last).toBeLessThanOrEqual(1);
 });
 
+test('a build that takes no conversations yet says so once, and how it comes to take them', async () => {
+  let asked = 0;
+  const service = {
+    describeTaskQueue: async () => {
+      asked += 1;
+      return { versioningInfo: { currentDeploymentVersion: asked % 2 === 0 ? null : build('v9') } };
+    },
+  };
+  const warned: string[] = [];
+  const watch = watchRouting(service as never, { namespace: 'n', taskQueue: 'q', build: v1, warn: (line) => warned.push(line), pollMs: 1 });
+  await waitFor(
+    () => asked,
+    (now) => now > 5,
+  );
+  watch.close();
+  expect(warned).toEqual(['build v1 of d takes no new conversations yet: build v9 does; `perdura upgrade current v1` changes that']);
+});
+
 test('waking goes through all pages, tells each workflow once, and passes over those that have ended', async () => {
   const queries: string[] = [];
   const told: unknown[] = [];
@@ -98,4 +116,13 @@ test('a deployment that is not there is no conversation that is not there', asyn
   const deployments = createDeployments(service as never, { namespace: 'n', taskQueue: 'q' });
   for (const failing of [deployments.standing('d'), deployments.setCurrent(v1)])
     await expect(failing).rejects.toMatchObject({ kind: 'not-found', message: expect.stringContaining('TEMPORAL_WORKER_BUILD_ID') });
+  const refusing = (details: string) => {
+    const setWorkerDeploymentCurrentVersion = () => Promise.reject(Object.assign(new Error('9'), { code: 9, details, metadata: {} }));
+    return createDeployments({ setWorkerDeploymentCurrentVersion } as never, { namespace: 'n', taskQueue: 'q' }).setCurrent(v1);
+  };
+  await expect(refusing('no Worker Deployment found with name d; does it have pollers?')).rejects.toMatchObject({ kind: 'not-found' });
+  await expect(refusing('v1 has no pollers')).rejects.toMatchObject({
+    kind: 'conflict',
+    message: 'cannot make build v1 of d the current one: v1 has no pollers; --force does it all the same',
+  });
 });

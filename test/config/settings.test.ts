@@ -106,7 +106,7 @@ const TABLE: Readonly<Record<string, Row>> = {
       ['shop/agents', 'shop/agents'],
     ],
     bad: ['a.b', 'a:b', '__a', 'two words', 'd'.repeat(201)],
-    write: 'up to 200 visible ASCII characters that do not begin with __, without a dot or a colon',
+    write: 'up to 200 visible ASCII characters without . and : that do not begin with __',
   },
   TEMPORAL_WORKER_BUILD_ID: {
     key: 'workerBuildId',

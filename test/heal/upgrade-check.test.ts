@@ -1,5 +1,5 @@
 /** Open runs replayed by another build: what each comes to, which of them are taken, and the reports. */
-import { checkRuns, isInSample, partOf, toJUnit, type CheckedRun, type OpenRun } from '../../src/heal/upgrade-check.js';
+import { checkRuns, isInSample, choosePart, toJUnit, type CheckedRun, type OpenRun } from '../../src/heal/upgrade-check.js';
 import { createReplays, type WorkflowCode } from '../../src/heal/replay-here.js';
 import type { History } from '../../src/heal/fetch-runs.js';
 import { readHistories, workflowIdOf } from '../replay/history-file.js';
@@ -29,7 +29,7 @@ async function check(
   const signal = new AbortController().signal;
   await checkRuns(runs, {
     fetch,
-    replay: createReplays(read, { restMs: 500 }),
+    replay: createReplays(read, { restMs: 20 }),
     isStrict,
     checked: (one) => void checked.push(one),
     signal,
@@ -86,7 +86,7 @@ test('a sample is the same ones every time, and parts have each once', () => {
   expect(sample.length).toBeLessThan(1_150);
   expect(ids.filter((id) => isInSample(id, 0.5))).toEqual(expect.arrayContaining(sample));
   expect(ids.every((id) => isInSample(id, 3))).toBe(true);
-  const sizes = [0, 1, 2].map((part) => sample.filter((id) => partOf(id, 3) === part).length);
+  const sizes = [0, 1, 2].map((part) => sample.filter((id) => choosePart(id, 3) === part).length);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(sample.length);
   // Of a sample too: it is taken by another number.
   for (const size of sizes) expect(size).toBeGreaterThan(sample.length / 5);

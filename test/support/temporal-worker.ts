@@ -83,8 +83,7 @@ export async function runWorker(
 ): Promise<() => Promise<void>> {
   const code = { workflowBundle: workflows ?? (await workflowBundle()), dataConverter: converterOf(installation) };
   const where = { namespace: 'default', taskQueue };
-  const warn = (line: string): void => console.error(line);
-  const routing = build && watchRouting(connection.workflowService, { ...where, build, warn, pollMs: ROUTING_POLL_MS });
+  const routing = build && watchRouting(connection.workflowService, { ...where, build, warn: () => undefined, pollMs: ROUTING_POLL_MS });
   const versioning = build && routing && { build, decide: routing.decide };
   const made = workerOptions({ connection, ...where, activities, ...(versioning && { versioning }) });
   const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;

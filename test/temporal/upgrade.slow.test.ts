@@ -120,7 +120,12 @@ async function play(
 }
 
 /** Every message once, in its order, with its answer; every model call and every payment once. */
-async function expectNothingLostOrDoubled(world: World, model: ReturnType<typeof createModel>, { all, said }: Played): Promise<void> {
+async function expectNothingLostOrDoubled(
+  world: World,
+  model: ReturnType<typeof createModel>,
+  { all, said }: Played,
+  isCut = false,
+): Promise<void> {
   for (const id of all) {
     const history = await world.client.history(id);
     const texts = history.flatMap(({ message }) =>
@@ -133,7 +138,8 @@ async function expectNothingLostOrDoubled(world: World, model: ReturnType<typeof
     const words = said.get(id) ?? [];
     expect(texts.filter((one) => one !== '')).toEqual(words.flatMap((one) => [one, answerTo(one)]));
   }
-  expect([...model.calls].filter(([, count]) => count !== 1)).toEqual([]);
+  // A worker that is stopped within a model call leaves it to another.
+  expect([...model.calls].filter(([words, count]) => count !== 1 && !(isCut && / hold /.test(words)))).toEqual([]);
   expect([...paid].sort()).toEqual(Array.from({ length: SIZES.parked }, (_, n) => `p${n}`).sort());
   expect(world.api.problems).toEqual([]);
 }
@@ -164,19 +170,16 @@ test('with builds: v1, v2, v1, v2', async () => {
   ];
   try {
     await rollout.makeCurrent('v1');
-    let idle = 0;
     const to = (build: string) => async () => {
       await rollout.makeCurrent(build);
       // Those that are spoken to move; the turns that have begun do not.
-      await waitFor(rollout.conversations, (on) => (on[build] ?? 0) >= SIZES.idle);
-      idle = (await rollout.conversations())[build] ?? 0;
+      await waitFor(rollout.conversations, (on) => on['v2'] === (build === 'v2' ? SIZES.idle : 0));
     };
     const unpark = async () => {
       await rollout.deployments.wake(deploymentName, ['v2'], { parked: true });
       await waitFor(rollout.conversations, (on) => on['v1'] === SIZES.inTurn);
     };
     const played = await play(world, model, [to('v2'), to('v1'), to('v2')], unpark);
-    expect(idle).toBe(SIZES.idle);
     await waitFor(rollout.conversations, (on) => on['v1'] === 0);
     await expectNothingLostOrDoubled(world, model, played);
     // A run is one build's, and a turn too, but where a parked one was told to move.
@@ -226,7 +229,7 @@ test('without builds: workers of one code after the other, and both at once, by 
     const played = await play(world, model, changes, async () => undefined);
     // An old worker beside new ones fails tasks of runs with newer rules, which a new one then takes: nothing of it is in the conversation.
     expect(outcomes(await checkAll(world, builds.byRules, false))).toEqual(['replays']);
-    await expectNothingLostOrDoubled(world, model, played);
+    await expectNothingLostOrDoubled(world, model, played, true);
   } finally {
     await old?.();
     await young?.();

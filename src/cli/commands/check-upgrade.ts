@@ -37,7 +37,7 @@ const LEAST_A_JOB = 100;
 /** Of each outcome, for people. */
 const MAX_NAMED = 20;
 /** The SDK's worker for replays waits as long for the next history. */
-const REST_MS = 10_000;
+const REST_MS = 1_000;
 
 export const CHECK_UPGRADE: readonly CommandRow[] = [
   {
@@ -72,7 +72,7 @@ async function checkUpgrade(frame: CommandFrame, options: CheckOptions): Promise
   const code = bundle === undefined ? undefined : await readBundle(resolve(cwd, bundle));
   const session = await frame.open();
   const { config, temporal, signal, withSlowNotice } = session;
-  const [{ Client }, { checkRuns, createFetch, isInSample, listOpenRuns, openQuery, partOf, toJUnit }] = await Promise.all([
+  const [{ Client }, { checkRuns, createFetch, isInSample, listOpenRuns, openQuery, choosePart, toJUnit }] = await Promise.all([
     import('@temporalio/client'),
     import('../../heal/upgrade-check.js'),
   ]);
@@ -88,14 +88,14 @@ async function checkUpgrade(frame: CommandFrame, options: CheckOptions): Promise
     const runs: OpenRun[] = [];
     const list = async (): Promise<void> => {
       for await (const run of listOpenRuns(client, ours)) {
-        if (isInSample(run.id, share) && partOf(run.id, parts) === part - 1) runs.push(run);
+        if (isInSample(run.id, share) && choosePart(run.id, parts) === part - 1) runs.push(run);
       }
     };
     await withSlowNotice('listing open conversations', list());
     const processes = shard === undefined ? Math.max(1, Math.min(jobs, Math.floor(runs.length / LEAST_A_JOB))) : 1;
     const mine: CheckedRun[] = [];
     const here = checkRuns(
-      runs.filter(({ id }) => processes === 1 || partOf(id, processes) === 0),
+      runs.filter(({ id }) => processes === 1 || choosePart(id, processes) === 0),
       {
         ...{ fetch: createFetch(client, namespace), replay: createReplay(config, REST_MS, code), isStrict: strict, signal },
         checked: (run) => void mine.push(run),

@@ -30,7 +30,7 @@ export const UPGRADE: readonly CommandRow[] = [
     help: `Examples:
   perdura upgrade current v42     new conversations begin on v42; others move there between turns
   perdura upgrade ramp v42 5      5 % of them
-  perdura upgrade --wake          also those that nobody speaks to
+  perdura upgrade --wake          also those that are idle
   perdura upgrade current v41     back again
 
 Builds are those of Temporal's Worker Versioning: docs/operations/upgrading.md.`,
@@ -54,7 +54,7 @@ Builds are those of Temporal's Worker Versioning: docs/operations/upgrading.md.`
           data,
           text: told === 0 ? `nothing is on another build than ${targets.join(' and ')}` : `told ${what} to move`,
           notes: told === 0 ? [] : ['`perdura upgrade` shows how many are still there'],
-          problems: problemsOf(before),
+          problems: listProblems(before),
         };
       });
     },
@@ -73,7 +73,7 @@ Builds are those of Temporal's Worker Versioning: docs/operations/upgrading.md.`
         return {
           data: { deployment: deploymentName, current: buildId },
           text: `new conversations begin on ${buildId}; others move there between turns`,
-          notes: ['`perdura upgrade --wake` moves those that nobody speaks to'],
+          notes: ['`perdura upgrade --wake` moves those that are idle'],
           temporal: ['worker', 'deployment', 'set-current-version', '--deployment-name', deploymentName, '--build-id', buildId],
         };
       });
@@ -137,12 +137,12 @@ function drawStanding(standing: DeploymentStanding): Answer {
       ...(builds.length === 0 ? [`deployment ${deployment} has no builds yet`] : []),
       ...(withoutBuild > 0 ? [`${counted(withoutBuild, 'conversation')} on workers without a build, or not worked yet`] : []),
     ],
-    problems: problemsOf(standing),
+    problems: listProblems(standing),
     temporal: ['worker', 'deployment', 'describe', '--name', deployment],
   };
 }
 
-function problemsOf({ builds }: DeploymentStanding): readonly string[] {
+function listProblems({ builds }: DeploymentStanding): readonly string[] {
   return builds
     .filter(({ workers, conversations }) => workers === 0 && conversations > 0)
     .map(

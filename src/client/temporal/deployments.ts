@@ -1,7 +1,7 @@
 /**
  * Builds of the workers (Temporal's Worker Versioning): which one takes new runs, how an operator changes that, and when a run is to move.
  *
- * Every run is pinned to the build that began it. Between turns a worker is asked whether new runs would begin on another build
+ * Every run is pinned to the build that began it. Between turns a workflow asks its worker whether new runs would begin on another
  * (`watchRouting`); if so, the run hands over, and Temporal gives the next one its build. No history is replayed by a build that did not make
  * it. The rule needs no more of a server than Temporal 1.28: what newer ones say of it by themselves, those before 1.31 do not.
  *
@@ -52,21 +52,21 @@ export async function readRouting(service: Pick<WorkflowService, 'describeTaskQu
  *
  * @param seenAt when this worker first saw the routing: a run that began later began by a newer one
  */
-export function isElsewhere(
-  build: WorkerBuild,
-  { current, ramping, percentage, changedAt }: Routing,
-  seenAt: number,
-  startedAt: number,
-): boolean {
-  const taking = percentage <= 0 || ramping === null ? [current] : percentage >= 100 ? [ramping] : [current, ramping];
+export function isElsewhere(build: WorkerBuild, routing: Routing, seenAt: number, startedAt: number): boolean {
+  const taking = takingBuilds(routing);
   if (!taking.some((one) => isSame(build, one))) return startedAt < seenAt;
   // Which of two builds takes it, Temporal decides by its id.
-  return taking.length > 1 && startedAt < changedAt;
+  return taking.length > 1 && startedAt < routing.changedAt;
 }
 
-/** What a worker answers its workflows (`patchActivationCallback` of the SDK), by what Temporal said a few seconds ago. */
+function takingBuilds({ current, ramping, percentage }: Routing): readonly (WorkerBuild | null)[] {
+  if (percentage <= 0 || ramping === null) return [current];
+  return percentage >= 100 ? [ramping] : [current, ramping];
+}
+
+/** What a worker answers its workflows (`patchActivationCallback` of the SDK), by what Temporal answered a few seconds ago. */
 export interface RoutingWatch {
-  readonly decide: (asked: { readonly patchId: string; readonly workflowInfo: { readonly runStartTime: Date } }) => boolean;
+  readonly decide: (question: { readonly patchId: string; readonly workflowInfo: { readonly runStartTime: Date } }) => boolean;
   close(): void;
 }
 
@@ -88,6 +88,7 @@ export function watchRouting(
     try {
       const now = await readRouting(service, queue);
       if (JSON.stringify(now) !== JSON.stringify(routing)) seenAt = Date.now();
+      if (routing === undefined && !takingBuilds(now).some((one) => isSame(build, one))) warn(describeIdle(build, now));
       routing = now;
       isWarned = false;
     } catch (error) {
@@ -112,6 +113,11 @@ export function watchRouting(
   };
 }
 
+function describeIdle({ deploymentName, buildId }: WorkerBuild, { current }: Routing): string {
+  const others = current === null ? 'workers without a build do' : `build ${current.buildId} does`;
+  return `build ${buildId} of ${deploymentName} takes no new conversations yet: ${others}; \`perdura upgrade current ${buildId}\` changes that`;
+}
+
 function toBuild(version: Version): WorkerBuild | null {
   return version?.buildId ? { deploymentName: version.deploymentName ?? '', buildId: version.buildId } : null;
 }
@@ -126,7 +132,7 @@ export interface BuildStanding {
   readonly build: string;
   /** `draining`: conversations are on it still; `drained`: its workers may go. */
   readonly status: 'current' | 'ramping' | 'draining' | 'drained' | 'inactive';
-  /** Workers that have asked for work in the last minute. */
+  /** Those that have polled in the last minute. */
   readonly workers: number;
   /** Open conversations whose present run is on it. */
   readonly conversations: number;
@@ -174,8 +180,9 @@ const AT_ONCE = 16;
 const OPEN = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
 const MOVABLE = `WorkflowType IN ('${WORKFLOW_TYPE}', '${MEMORY_WORKFLOW_TYPE}') AND ExecutionStatus = 'Running'`;
 const GONE_MS = 75_000;
-/** gRPC's status code. */
+/** gRPC's status codes. */
 const NOT_FOUND = 5;
+const FAILED_PRECONDITION = 9;
 
 export function createDeployments(service: DeploymentService, { namespace, taskQueue }: Queue): Deployments {
   const count = async (query: string): Promise<number> => Number((await service.countWorkflowExecutions({ namespace, query })).count ?? 0);
@@ -268,9 +275,15 @@ export function createDeployments(service: DeploymentService, { namespace, taskQ
 
 function failed(what: string): (error: unknown) => never {
   return (error) => {
-    if ((error as { readonly code?: unknown }).code !== NOT_FOUND) throw toClientError(error, what);
-    const advice = 'a worker makes it known that has TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID, and asks for work';
-    throw new ClientError('not-found', `${what}: Temporal knows no such deployment or build here; ${advice}`, { cause: error });
+    const { code, details = '' } = error as { readonly code?: unknown; readonly details?: string };
+    if (code === NOT_FOUND || (code === FAILED_PRECONDITION && details.includes('no Worker Deployment found'))) {
+      const advice = 'a worker makes it known that has TEMPORAL_DEPLOYMENT_NAME and TEMPORAL_WORKER_BUILD_ID, and polls';
+      throw new ClientError('not-found', `${what}: Temporal knows no such deployment or build here; ${advice}`, { cause: error });
+    }
+    // As where no worker polls, or one lacks a task queue: the server says which.
+    if (code === FAILED_PRECONDITION)
+      throw new ClientError('conflict', `${what}: ${details}; --force does it all the same`, { cause: error });
+    throw toClientError(error, what);
   };
 }
 

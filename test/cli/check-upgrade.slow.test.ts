@@ -1,7 +1,7 @@
 /** `perdura check-upgrade` and `perdura upgrade` on a real server, with workers that have no builds; and everything that can be wrong about them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { twoBuilds, type Builds } from '../support/builds.js';
+import { createRollout, twoBuilds, type Builds } from '../support/builds.js';
 import { text } from '../support/provider-apis/reply.js';
 import { runPerdura } from '../support/run-perdura.js';
 import { waitFor } from '../support/wait-for.js';
@@ -10,7 +10,11 @@ import { startWorld, type World } from '../support/world.js';
 let world: World;
 let builds: Builds;
 let id: string;
-const run = (args: string, env: Record<string, string> = {}) => runPerdura(world, args.split(' '), { env });
+/** Without what it says while a person waits. */
+const run = async (args: string, env: Record<string, string> = {}) => {
+  const ran = await runPerdura(world, args.split(' '), { env });
+  return { ...ran, stderr: ran.stderr.replace(/^.* …\n/gm, '') };
+};
 
 beforeAll(async () => {
   world = await startWorld({ engine: 'temporal', answer: () => text('Yes.') });
@@ -101,5 +105,58 @@ test.each([
 ] as const)('%s: a sentence, and the code for it', async (_what, args, env, code, sentence) => {
   const { code: ended, stderr, stdout } = await run(args, env);
   expect([ended, stdout]).toEqual([code, '']);
-  expect(stderr.replace(/^connecting.*\n/, '')).toMatch(sentence);
+  expect(stderr).toMatch(sentence);
+});
+
+test('builds by their commands: which is current, a share, the way back, who is woken, and what lists show', async () => {
+  const other = await startWorld({ engine: 'temporal', answer: () => text('Yes.'), worker: false });
+  const { build } = createRollout(other);
+  const { deploymentName } = build('');
+  const ends = [
+    await other.startWorker({ workflows: builds.v1, build: build('v1') }),
+    await other.startWorker({ workflows: builds.v2, build: build('v2') }),
+  ];
+  const told = (args: string) => runPerdura(other, args.split(' '), { env: { TEMPORAL_DEPLOYMENT_NAME: deploymentName } });
+  const standing = async () => JSON.parse((await told('upgrade -o json')).stdout) as Record<string, unknown>;
+  const builtOn = (v1: number, v2: number) => ({
+    builds: expect.arrayContaining([
+      expect.objectContaining({ build: 'v1', workers: 1, conversations: v1 }),
+      expect.objectContaining({ build: 'v2', workers: 1, conversations: v2 }),
+    ]),
+  });
+  try {
+    await waitFor(
+      () => told('upgrade current v1'),
+      ({ code }) => code === 0,
+    );
+    const talk = other.id();
+    await other.client.start(talk);
+    expect(await other.client.send(talk, 'hello')).toMatchObject({ stopReason: 'end' });
+    // Visibility and pollers of a build are known a moment later.
+    await waitFor(
+      standing,
+      (now) => /"conversations":1/.test(JSON.stringify(now)) && JSON.stringify(now).match(/"workers":1/g)?.length === 2,
+    );
+    expect(await standing()).toMatchObject({ deployment: deploymentName, current: 'v1', ramping: null, ...builtOn(1, 0) });
+
+    expect(await told('upgrade ramp v2 12.5')).toMatchObject({ code: 0, stdout: '12.5 % of the conversations go to v2\n' });
+    expect((await told('upgrade')).stdout).toMatch(/^v2 +ramping 12\.5 % +1 +0$/m);
+    expect(await told('upgrade ramp v2 0')).toMatchObject({ code: 0, stdout: 'v2 gets no more conversations by a ramp\n' });
+    expect(await standing()).toMatchObject({ current: 'v1', ramping: null });
+
+    for (const [to, on] of [
+      ['v2', builtOn(0, 1)],
+      ['v1', builtOn(1, 0)],
+    ] as const) {
+      expect(await told(`upgrade current ${to}`)).toMatchObject({ code: 0, stdout: expect.stringContaining(`begin on ${to}`) });
+      expect(await told('upgrade --wake')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^told 1 conversation or memory/) });
+      await waitFor(standing, (now) => JSON.stringify(now).includes(`"build":"${to}","status":"current","workers":1,"conversations":1`));
+      expect(await standing()).toMatchObject(on);
+      expect(await told('upgrade --wake')).toMatchObject({ stdout: `nothing is on another build than ${to}\n` });
+    }
+    expect(JSON.parse((await told(`list -q TaskQueue='${other.taskQueue}' -o json`)).stdout)).toMatchObject([{ id: talk, build: 'v1' }]);
+  } finally {
+    for (const end of ends) await end();
+    await other.close();
+  }
 });
