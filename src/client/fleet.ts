@@ -135,7 +135,8 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
           if (!identity) continue;
           const before = seen.get(identity);
           const lastSeen = new Date(Math.max(toMs(lastAccessTime), before?.lastSeen.getTime() ?? 0));
-          const version = deploymentOptions?.buildId || workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
+          const version =
+            deploymentOptions?.buildId || workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
           seen.set(identity, {
             identity,
             version,

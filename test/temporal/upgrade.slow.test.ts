@@ -4,7 +4,7 @@
  * without builds, where `patched` and the pinned rules keep histories and code together.
  */
 import { z } from 'zod';
-import { checkRuns, createFetch, listOpenRuns, openQuery, type CheckedRun } from '../../src/heal/upgrade-check.js';
+import { checkRuns, createFetch, listOpenRuns, openQuery, type CheckedRun } from '../../src/client/upgrade-check.js';
 import { createReplays } from '../../src/heal/replay-here.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { buildsOf, createRollout, twoBuilds, type Builds } from '../support/builds.js';
@@ -19,6 +19,8 @@ import { startWorld, type World } from '../support/world.js';
 const LONG = process.env['PERDURA_LONG'] === '1';
 const SIZES = LONG ? { inTurn: 50, parked: 50, idle: 100 } : { inTurn: 8, parked: 8, idle: 16 };
 const TALKERS = 4;
+/** A model's stream stands still for as long as the test wants it to. */
+const IDLE_MS = 600_000;
 
 const paid: string[] = [];
 const pay = defineTool({
@@ -161,7 +163,7 @@ const outcomes = (runs: readonly CheckedRun[]) => [...new Set(runs.map(({ outcom
 test('with builds: v1, v2, v1, v2', async () => {
   paid.length = 0;
   const model = createModel();
-  const world = await startWorld({ engine: 'temporal', answer: model.answer, tools: [pay], worker: false });
+  const world = await startWorld({ engine: 'temporal', answer: model.answer, tools: [pay], worker: false, idleMs: IDLE_MS });
   const rollout = createRollout(world);
   const { deploymentName } = rollout.build('');
   const ends = [
@@ -208,10 +210,12 @@ test('without builds: workers of one code after the other, and both at once, by 
     answer: model.answer,
     tools: [pay],
     worker: false,
+    idleMs: IDLE_MS,
     agent: { limits: { handOver: { events: 60 } } },
   });
   let old: (() => Promise<void>) | undefined = await world.startWorker({ workflows: builds.v1 });
   let young: (() => Promise<void>) | undefined;
+  let built: (() => Promise<void>) | undefined;
   try {
     const changes = [
       async () => (young = await world.startWorker({ workflows: builds.byRules })),
@@ -230,9 +234,20 @@ test('without builds: workers of one code after the other, and both at once, by 
     // An old worker beside new ones fails tasks of runs with newer rules, which a new one then takes: nothing of it is in the conversation.
     expect(outcomes(await checkAll(world, builds.byRules, false))).toEqual(['replays']);
     await expectNothingLostOrDoubled(world, model, played, true);
+
+    // The first build: what workers without one have begun goes on there, at its next step.
+    const rollout = createRollout(world);
+    built = await world.startWorker({ workflows: builds.byRules, build: rollout.build('b1') });
+    await rollout.makeCurrent('b1');
+    await young?.();
+    young = undefined;
+    const [first = '', second = ''] = played.idle;
+    for (const id of [first, second]) expect(await world.client.send(id, `${id} on`)).toMatchObject({ text: answerTo(`${id} on`) });
+    await waitFor(rollout.conversations, ({ b1 }) => b1 === 2);
   } finally {
     await old?.();
     await young?.();
+    await built?.();
     await world.close();
   }
 }, 600_000);

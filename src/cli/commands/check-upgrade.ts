@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import type { CheckedRun, CheckOutcome, OpenRun } from '../../heal/upgrade-check.js';
+import type { CheckedRun, CheckOutcome, OpenRun } from '../../client/upgrade-check.js';
 import { toClientError } from '../../client/errors.js';
 import { errorMessage } from '../../platform/errors.js';
 import { counted } from '../../records/text.js';
@@ -74,7 +74,7 @@ async function checkUpgrade(frame: CommandFrame, options: CheckOptions): Promise
   const { config, temporal, signal, withSlowNotice } = session;
   const [{ Client }, { checkRuns, createFetch, isInSample, listOpenRuns, openQuery, choosePart, toJUnit }] = await Promise.all([
     import('@temporalio/client'),
-    import('../../heal/upgrade-check.js'),
+    import('../../client/upgrade-check.js'),
   ]);
   const { namespace } = temporal;
   const connection = await openNamespace(temporal);

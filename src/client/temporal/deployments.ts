@@ -8,6 +8,7 @@
  * @rule client/moves-once: Only a run that began before the routing changed moves. One that began after it is where Temporal wants it,
  *   whatever a worker knows that looked at the routing before; and it does not move again and again. (test: test/client/deployments.test.ts)
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowService } from '@temporalio/client';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -177,6 +178,8 @@ type DeploymentService = Pick<
 const STATUSES: readonly BuildStanding['status'][] = ['inactive', 'inactive', 'current', 'ramping', 'draining', 'drained'];
 const PAGE = 500;
 const AT_ONCE = 16;
+/** Each is a run that ends and one that begins: all at once they would hold up those that people wait for. */
+const WAKES_PER_SECOND = 100;
 const OPEN = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'`;
 const MOVABLE = `WorkflowType IN ('${WORKFLOW_TYPE}', '${MEMORY_WORKFLOW_TYPE}') AND ExecutionStatus = 'Running'`;
 const GONE_MS = 75_000;
@@ -243,6 +246,7 @@ export function createDeployments(service: DeploymentService, { namespace, taskQ
       const query = [MOVABLE, `TemporalWorkerDeployment = '${quoted(deployment)}'`, ...(elsewhere === '' ? [] : [elsewhere])].join(' AND ');
       const payload = new TextEncoder().encode(JSON.stringify({ parked }));
       const input = { payloads: [{ metadata: { encoding: new TextEncoder().encode('json/plain') }, data: payload }] };
+      const begun = Date.now();
       let told = 0;
       let nextPageToken: Uint8Array | undefined;
       do {
@@ -265,6 +269,7 @@ export function createDeployments(service: DeploymentService, { namespace, taskQ
               });
           });
           await Promise.all(some);
+          await sleep(begun + (told * 1000) / WAKES_PER_SECOND - Date.now());
         }
         nextPageToken = page.nextPageToken?.length ? page.nextPageToken : undefined;
       } while (nextPageToken !== undefined);

@@ -7,14 +7,14 @@
 import { createHash } from 'node:crypto';
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import pLimit from 'p-limit';
-import { toBuildId } from '../client/describe.js';
+import { toBuildId } from './describe.js';
 import { MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
 import type { Run } from '../conversation/replay/past.js';
 import { errorMessage } from '../platform/errors.js';
 import { oneLine, truncate } from '../records/text.js';
 import { WORKFLOW_TYPE } from '../workflows/messages.js';
-import { fetchRun, type History } from './fetch-runs.js';
-import type { Replayed } from './replay-here.js';
+import { fetchRun, type History } from '../heal/fetch-runs.js';
+import type { Replayed } from '../heal/replay-here.js';
 
 /** An open workflow, as visibility has it. */
 export interface OpenRun {

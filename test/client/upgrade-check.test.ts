@@ -1,5 +1,5 @@
 /** Open runs replayed by another build: what each comes to, which of them are taken, and the reports. */
-import { checkRuns, isInSample, choosePart, toJUnit, type CheckedRun, type OpenRun } from '../../src/heal/upgrade-check.js';
+import { checkRuns, isInSample, choosePart, toJUnit, type CheckedRun, type OpenRun } from '../../src/client/upgrade-check.js';
 import { createReplays, type WorkflowCode } from '../../src/heal/replay-here.js';
 import type { History } from '../../src/heal/fetch-runs.js';
 import { readHistories, workflowIdOf } from '../replay/history-file.js';
