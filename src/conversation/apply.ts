@@ -129,8 +129,9 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'upgrade-due':
       return { ...state, upgrade: event.parked || state.upgrade === 'parked-too' ? 'parked-too' : 'between-turns' };
     case 'run-continued': {
-      const { upgrade: _, ...rest } = state;
-      return endStoppedTools(lookAfterChildren({ ...rest, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
+      const continued = lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
+      const { upgrade: _, ...rest } = endStoppedTools(continued);
+      return rest;
     }
     default:
       return unknownEvent(state, event);
