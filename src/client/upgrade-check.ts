@@ -14,7 +14,7 @@ import { errorMessage } from '../platform/errors.js';
 import { oneLine, truncate } from '../records/text.js';
 import { WORKFLOW_TYPE } from '../workflows/messages.js';
 import { fetchRun, type History } from '../heal/fetch-runs.js';
-import type { Replayed } from '../heal/replay-here.js';
+import type { Replay } from './insight.js';
 
 /** An open workflow, as visibility has it. */
 export interface OpenRun {
@@ -77,7 +77,7 @@ function toOpenRun({ workflowId, runId, type, searchAttributes }: WorkflowExecut
 
 export interface UpgradeCheck {
   readonly fetch: (run: OpenRun) => Promise<History>;
-  readonly replay: (id: string, histories: readonly History[]) => Promise<Replayed>;
+  readonly replay: Replay;
   /** A run that is pinned is no exception. */
   readonly isStrict: boolean;
   readonly checked: (run: CheckedRun) => void;

@@ -33,7 +33,7 @@ interface Shard {
 }
 
 /** Fewer a process are done before another one has started. */
-const LEAST_A_JOB = 100;
+const MIN_PER_JOB = 100;
 /** Of each outcome, for people. */
 const MAX_NAMED = 20;
 /** The SDK's worker for replays waits as long for the next history. */
@@ -92,7 +92,7 @@ async function checkUpgrade(frame: CommandFrame, options: CheckOptions): Promise
       }
     };
     await withSlowNotice('listing open conversations', list());
-    const processes = shard === undefined ? Math.max(1, Math.min(jobs, Math.floor(runs.length / LEAST_A_JOB))) : 1;
+    const processes = shard === undefined ? Math.max(1, Math.min(jobs, Math.floor(runs.length / MIN_PER_JOB))) : 1;
     const mine: CheckedRun[] = [];
     const here = checkRuns(
       runs.filter(({ id }) => processes === 1 || choosePart(id, processes) === 0),
