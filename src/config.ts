@@ -193,6 +193,14 @@ export function needsStandIn({ anthropicApiKey, anthropicBaseUrl, model }: Confi
   return anthropicApiKey === undefined && anthropicBaseUrl === undefined && model.startsWith('anthropic/');
 }
 
+/** @internal The build of the workers that are started with these settings; undefined: they have none. Throws `ConfigError`. */
+export function workerBuild({ deploymentName, workerBuildId }: Pick<Config, 'deploymentName' | 'workerBuildId'>) {
+  if (deploymentName !== undefined && workerBuildId !== undefined) return { deploymentName, buildId: workerBuildId };
+  if (deploymentName === workerBuildId) return undefined;
+  const [set, missing] = deploymentName === undefined ? [BUILD_ID, DEPLOYMENT_NAME] : [DEPLOYMENT_NAME, BUILD_ID];
+  throw new ConfigError(`a worker that has ${set} needs ${missing} too: set both, or none`);
+}
+
 /** @internal A setting by its name in the environment; undefined where it is not set. */
 export function readSetting(config: Config, name: string): unknown {
   const key = SETTINGS.find((one) => one.name === name)?.key;
@@ -339,6 +347,8 @@ export function commandEnvironment(env: Environment = process.env): Readonly<Rec
 
 const COMMAND_NAMES = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']);
 
+const DEPLOYMENT_NAME = 'TEMPORAL_DEPLOYMENT_NAME';
+const BUILD_ID = 'TEMPORAL_WORKER_BUILD_ID';
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
 const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */

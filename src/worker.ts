@@ -28,6 +28,7 @@ import {
   secretVariables,
   temporalConnection,
   webhookEndpoints,
+  workerBuild,
   type Config,
 } from './config.js';
 import type { WorkflowCode } from './heal/replay-here.js';
@@ -50,6 +51,7 @@ import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
+import { watchRouting, type RoutingWatch, type WorkerBuild } from './client/temporal/deployments.js';
 import type { LeaseThreadData } from './recovery/lease-thread.js';
 import { startRecovery } from './recovery/recovery.js';
 import { openStore } from './stores/open.js';
@@ -148,6 +150,7 @@ async function runUntil(
   extensions: Extensions,
   { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
 ): Promise<void> {
+  const build = workerBuild(config);
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   const variables = loadVariables(config.cwd);
@@ -187,6 +190,8 @@ async function runUntil(
       return thread.once('error', (error) => runtimeLog().warn('if this worker ends, its work waits until Temporal notices', { error }));
     },
   );
+  const routing =
+    build && watchRouting(connection.workflowService, { namespace, taskQueue, build, warn: (line) => runtimeLog().warn(line) });
   const observation = {
     ...observed,
     activityInterceptors: [...observed.activityInterceptors, whatRuns(loop), hangs.activities, recovery.activities],
@@ -241,7 +246,10 @@ async function runUntil(
     if (stop.aborted) return;
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
     const worker = await Worker.create(
-      workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
+      workerOptions({
+        ...{ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } },
+        ...(build && routing && { versioning: { build, decide: routing.decide } }),
+      }),
     );
     assembled.runIn(worker);
     if (config.retention !== undefined)
@@ -264,6 +272,7 @@ async function runUntil(
   } finally {
     loop.close();
     clearInterval(learning);
+    routing?.close();
     await hangs.close();
     await recovery.close();
     writeCircuits(config.cwd, []);
@@ -328,8 +337,10 @@ export function workerOptions(parts: {
   readonly observation?: Observation;
   /** Default: ours, without reducers. */
   readonly code?: Code;
+  /** Its build, and what says when runs move to another. */
+  readonly versioning?: { readonly build: WorkerBuild } & Pick<RoutingWatch, 'decide'>;
 }): WorkerOptions {
-  const { place, observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...where } = parts;
+  const { place, observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, versioning, ...where } = parts;
   const { hash, ...workflows } = code;
   const { workflowInterceptorModules, preloadModules } = bundleOptions();
   return {
@@ -344,7 +355,11 @@ export function workerOptions(parts: {
     },
     ...(workflows.workflowsPath !== undefined && { bundlerOptions: { preloadModules } }),
     // It stands in every workflow task of every history; the SDK's default is a hash of the bundle, three times as long.
-    buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
+    ...(versioning === undefined && { buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}` }),
+    ...(versioning && {
+      workerDeploymentOptions: { version: versioning.build, useWorkerVersioning: true, defaultVersioningBehavior: 'PINNED' },
+      patchActivationCallback: versioning.decide,
+    }),
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',

@@ -6,6 +6,7 @@ import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
+import { CHECK_UPGRADE } from './commands/check-upgrade.js';
 import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
 import { DECIDE } from './commands/decide.js';
@@ -26,6 +27,7 @@ import { STEPPING } from './commands/stepping.js';
 import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
+import { UPGRADE } from './commands/upgrade.js';
 import { programInHints } from './services/temporal-connection.js';
 import { endProcessWith, processArguments, processSurroundings, type CliContext, type Surroundings } from './session/context.js';
 import { addCommand, type CommandRow } from './session/command.js';
@@ -43,7 +45,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
+  ['Administer', [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 

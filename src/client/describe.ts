@@ -70,6 +70,8 @@ export interface Listed {
   readonly model: string | null;
   readonly turns: number | null;
   readonly costUsd: number | null;
+  /** Of the workers that have its present run; absent where they have none. */
+  readonly build?: string;
 }
 
 /** Throws `ClientError`. */
@@ -105,6 +107,7 @@ export function toDescription(description: WorkflowExecutionDescription): Descri
 export function toListed({ workflowId, taskQueue, status, memo, startTime, closeTime, searchAttributes }: WorkflowExecutionInfo): Listed {
   const attribute = (name: string): unknown => searchAttributes[name]?.[0];
   const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+  const build = toBuildId(attribute('TemporalWorkerDeploymentVersion'));
   return {
     id: workflowId,
     taskQueue,
@@ -121,7 +124,13 @@ export function toListed({ workflowId, taskQueue, status, memo, startTime, close
     model: textOrNull(attribute('AgentModel')),
     turns: numberOrNull(attribute('AgentTurns')),
     costUsd: numberOrNull(attribute('AgentCostUsd')),
+    ...(build !== undefined && { build }),
   };
+}
+
+/** Temporal has `deployment:build` there; a deployment's name has no colon. */
+export function toBuildId(version: unknown): string | undefined {
+  return typeof version === 'string' ? version.slice(version.indexOf(':') + 1) : undefined;
 }
 
 type RawActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];

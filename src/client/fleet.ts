@@ -13,7 +13,7 @@ import type { Store } from '../stores/store.js';
 export interface WorkerSeen {
   /** `4711@host#store.agents`. */
   readonly identity: string;
-  /** `perdura@0.1.0+…`; null where Temporal does not say. */
+  /** Its build, or `perdura@0.1.0+…`; null where Temporal does not say. */
   readonly version: string | null;
   readonly lastSeen: Date;
   /** Which of the two kinds of work it asks for. */
@@ -131,11 +131,12 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
       ]);
       const seen = new Map<string, WorkerSeen>();
       for (const { of, answer } of queues) {
-        for (const { identity, lastAccessTime, workerVersionCapabilities } of answer.pollers ?? []) {
+        for (const { identity, lastAccessTime, deploymentOptions, workerVersionCapabilities } of answer.pollers ?? []) {
           if (!identity) continue;
           const before = seen.get(identity);
           const lastSeen = new Date(Math.max(toMs(lastAccessTime), before?.lastSeen.getTime() ?? 0));
-          const version = workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
+          const version =
+            deploymentOptions?.buildId || workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
           seen.set(identity, {
             identity,
             version,

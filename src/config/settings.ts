@@ -206,6 +206,24 @@ const OTHERS = [
     isHarmless: true,
   },
   {
+    name: 'TEMPORAL_DEPLOYMENT_NAME',
+    key: 'deploymentName',
+    schema: z
+      .string()
+      .regex(/^(?!__)[!-\-/-9;-~]{1,200}$/, 'up to 200 visible ASCII characters without . and : that do not begin with __')
+      .optional(),
+    meaning: 'Worker Versioning: the deployment of all builds of the workers; a worker needs TEMPORAL_WORKER_BUILD_ID too',
+  },
+  {
+    name: 'TEMPORAL_WORKER_BUILD_ID',
+    key: 'workerBuildId',
+    schema: z
+      .string()
+      .regex(/^(?!__)[!-~]{1,200}$/, 'up to 200 visible ASCII characters that do not begin with __')
+      .optional(),
+    meaning: 'Worker Versioning: the build of this worker (docs/operations/upgrading.md)',
+  },
+  {
     name: 'PERDURA_DEFAULT_EXECUTION_MODE',
     key: 'defaultExecutionMode',
     schema: z.enum(['auto', 'stepping'], 'auto or stepping'),

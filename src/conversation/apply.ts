@@ -126,8 +126,13 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return passWaits(passTime(state));
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
-    case 'run-continued':
-      return endStoppedTools(lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
+    case 'upgrade-due':
+      return { ...state, upgrade: event.parked || state.upgrade === 'parked-too' ? 'parked-too' : 'between-turns' };
+    case 'run-continued': {
+      const continued = lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
+      const { upgrade: _, ...rest } = endStoppedTools(continued);
+      return rest;
+    }
     default:
       return unknownEvent(state, event);
   }

@@ -95,6 +95,8 @@ export type ConversationEvent =
   // The run itself.
   | { readonly kind: 'time-passed'; readonly at: number }
   | { readonly kind: 'hand-over-due'; readonly reason: string; readonly at: number }
+  /** Another build of the workers takes new runs; `parked`: a turn that waits for a person moves too. */
+  | { readonly kind: 'upgrade-due'; readonly parked?: true; readonly at: number }
   | { readonly kind: 'run-continued'; readonly at: number };
 
 export type EventOf<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;

@@ -12,6 +12,7 @@ import { openConversation, type ConversationState } from './state.js';
 import type { AgentSettings } from './state/settings.js';
 import { detailsOf } from './views/view.js';
 import { isScope } from './protocol/limits.js';
+import { approvalsOf } from './turn/approvals.js';
 import { countSlots, type SlotRange } from '../records/slots.js';
 import { isRecord } from '../platform/json.js';
 
@@ -173,5 +174,29 @@ export function handOverReason(state: ConversationState, length: RunLength): str
   const limits = state.settings?.handOver ?? HAND_OVER;
   const times = state.stoppedTools === undefined ? 1 : WAITING;
   const reached = (['events', 'bytes', 'updates'] as const).find((unit) => length[unit] >= limits[unit] * times);
-  return reached !== undefined && JSON.stringify(state).length <= MAX_STATE ? `${length[reached]} ${reached}` : undefined;
+  const reason = reached !== undefined ? `${length[reached]} ${reached}` : isUpgradeDue(state) ? 'another build' : undefined;
+  return reason !== undefined && JSON.stringify(state).length <= MAX_STATE ? reason : undefined;
+}
+
+/**
+ * Whether the next run may be another build's: between turns. A turn ends on the build that began it, unless an operator wants those that
+ * wait for a person, and have nothing in flight, to move too.
+ */
+function isUpgradeDue(state: ConversationState): boolean {
+  return state.upgrade !== undefined && state.stoppedTools === undefined && nextBuild(state) === 'current';
+}
+
+/** Which build the next run begins on: where a turn goes on, the one that began it. */
+export function nextBuild(state: ConversationState): 'current' | 'same' {
+  const isParked = state.upgrade === 'parked-too' && state.inFlight.length === 0 && approvalsOf(state).length > 0;
+  return state.turn === null || isParked ? 'current' : 'same';
+}
+
+/**
+ * The moments at which it matters whether another build takes new runs: before a turn, and once nothing goes on. Each has its name,
+ * since the answer is kept in history; undefined at all others. A sub-agent has one turn, and ends where it began.
+ */
+export function upgradeMoment(state: ConversationState, step: 'begin-turn' | 'wait'): string | undefined {
+  if (state.turn !== null || state.parent || state.handOver !== null || state.upgrade !== undefined) return undefined;
+  return `${step === 'wait' ? 'after' : 'before'}-${state.turnsEnded}`;
 }

@@ -125,6 +125,8 @@ export interface ConversationState {
   /** Absent: what is left of it is consolidated. */
   readonly closesWithoutMemory?: true;
   readonly handOver: string | null;
+  /** Another build of the workers takes new runs: which of this one's moments it waits for (opening.ts). Absent: none does. */
+  readonly upgrade?: 'between-turns' | 'parked-too';
   /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
   readonly heal: { readonly slots: readonly number[]; readonly tried: boolean } | null;
   /** Where this life comes from; absent in one with no origin. */

@@ -51,8 +51,7 @@ export async function bundleCustomWorkflows(
     throw refuse(`cannot be bundled: ${inBrief([...warnings, errorMessage(cause)])}`, cause);
   });
   for (const warning of warnings) log.warn(`workflows: ${inBrief([warning])}`);
-  const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
-  const missing = [...EXPORTS, ...needs].filter((name) => typeof exported[name] !== 'function');
+  const missing = missingExports(code, needs, refuse);
   if (missing.join() === 'retention')
     throw refuse("does not export retention, which PERDURA_RETENTION needs: add it from 'perdura/workflows'");
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
@@ -61,11 +60,21 @@ export async function bundleCustomWorkflows(
   return { code, hash: createHash('sha256').update(plain).digest('hex').slice(0, 8) };
 }
 
+/** What bundled code lacks of what a worker runs. Throws what `refuse` makes where it cannot be loaded. */
+export function missingExports(
+  code: string,
+  needs: readonly string[],
+  refuse: (what: string, cause?: unknown) => Error,
+): readonly string[] {
+  const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
+  return [...EXPORTS, ...needs].filter((name) => typeof exported[name] !== 'function');
+}
+
 const HOW =
   "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
 /** The bundle's exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
-function listExports(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
+function listExports(code: string, refused: (cause: unknown) => Error): Readonly<Record<string, unknown>> {
   const context = createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
   try {
     new Script(code, { filename: 'workflow-bundle.js' }).runInContext(context, { timeout: EVALUATION_MS });

@@ -54,6 +54,14 @@ export async function fetchRuns(service: HistoryService, execution: Execution): 
   return { histories, complete };
 }
 
+/** One run alone, and not the chain that it is in: the latest where `execution` names none. */
+export async function fetchRun(service: HistoryService, execution: Execution): Promise<History> {
+  const first = await askInPieces(service, { execution, token: undefined, size: FIRST_PAGE });
+  const events: HistoryEvent[] = [];
+  for await (const page of readPages(service, { execution, head: first.events, token: first.token })) events.push(...page);
+  return { events };
+}
+
 /** The chain by how its runs begin, oldest run first. What Temporal wrote at once it sends at once, whatever the size of the page. */
 export async function findRuns(
   service: HistoryService,

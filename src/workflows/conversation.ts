@@ -25,12 +25,11 @@ import { handedOver } from '../conversation/protocol/state-seal.js';
 import { LIMITS, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { handOverReason } from '../conversation/opening.js';
 import { readStart, type ReadStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/identity.js';
 import { NO_USAGE } from '../records/message.js';
 import { nextStep } from '../conversation/next-step.js';
-import { openCarried, openStarted, LATEST_RULES } from '../conversation/opening.js';
+import { handOverReason, LATEST_RULES, nextBuild, openCarried, openStarted, upgradeMoment } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationState } from '../conversation/state.js';
@@ -83,6 +82,11 @@ export async function converse(
     const due = handOverReason(state, { ...host.measure(), updates: updates.count() });
     if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: host.now() });
     const step = nextStep(state);
+    const moment = step.kind === 'begin-turn' || step.kind === 'wait' ? upgradeMoment(state, step.kind) : undefined;
+    if (moment !== undefined && host.isOtherBuildDue(moment)) {
+      dispatch({ kind: 'upgrade-due', at: host.now() });
+      continue;
+    }
     switch (step.kind) {
       case 'wait': {
         host.setCurrentDetails(detailsOf(state));
@@ -99,7 +103,7 @@ export async function converse(
         handingOver = true;
         notifier.notify();
         await host.condition(settled);
-        return host.continueAsNew(handedOver({ carried: state }));
+        return host.continueAsNew(handedOver({ carried: state }), nextBuild(state));
       case 'refuse':
         handingOver = true;
         notifier.notify();

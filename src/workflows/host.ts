@@ -73,7 +73,13 @@ export interface Host {
   startChild(type: string, options: ChildStartOptions): Promise<{ result(): Promise<unknown> }>;
   /** Resolves once it is sure to be heard. */
   signal<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, args: Args): Promise<void>;
-  continueAsNew(argument: object): Promise<never>;
+  /** `current`: the next run begins on the build that new conversations begin on; `same`: on this one's. */
+  continueAsNew(argument: object, build: 'current' | 'same'): Promise<never>;
+  /**
+   * Whether new runs of this workflow would begin on another build of the workers. The answer of each moment is kept: another asking under
+   * the same name has the same answer.
+   */
+  isOtherBuildDue(moment: string): boolean;
 
   upsertMemo(memo: Record<string, unknown>): void;
   upsertSearchAttributes(pairs: SearchAttributeUpdatePair[]): void;

@@ -67,6 +67,7 @@ import {
   memoryStatusQuery,
   reviewSignal,
   reviewUpdate,
+  upgradeSignal,
 } from './messages.js';
 
 /** The start argument, or what a run hands to the next. */
@@ -82,6 +83,7 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
   let queue = carriedQueue(host, argument, scope);
   let leaving = false;
   let cares = 0;
+  let rounds = 0;
   let cancelled: Error | undefined;
   const notifier = createChangeNotifier();
   const writing = createTurnstile();
@@ -149,6 +151,10 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
     };
   };
 
+  host.setHandler(upgradeSignal, () => {
+    leaving = true;
+    notifier.notify();
+  });
   host.setHandler(consolidateSignal, (payload: unknown) => {
     const request = readConsolidationRequest(payload);
     if (!request.ok) change(noteDone(queue, host.now(), `refused: ${request.reason}`));
@@ -197,10 +203,10 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
   for (;;) {
     if (cancelled !== undefined) throw cancelled;
     const { events, bytes } = host.measure();
-    leaving ||= events >= handOver || bytes >= MAX_BYTES;
+    leaving ||= events >= handOver || bytes >= MAX_BYTES || host.isOtherBuildDue(`${++rounds}`);
     if (leaving) {
       await host.condition(host.allHandlersFinished);
-      return host.continueAsNew(handedOver({ ...argument, scope, carried: queue }));
+      return host.continueAsNew(handedOver({ ...argument, scope, carried: queue }), 'current');
     }
     const next = nextRequest(queue, host.now());
     if (next) {
@@ -208,7 +214,7 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
       continue;
     }
     const before = queue;
-    const changed = (): boolean => queue !== before || cancelled !== undefined;
+    const changed = (): boolean => queue !== before || leaving || cancelled !== undefined;
     const retryAt = nextRetryAt(queue);
     if (retryAt === undefined) await notifier.until(changed);
     else await host.condition(changed, Math.max(1, retryAt - host.now()), { summary: 'a consolidation that failed is tried again' });

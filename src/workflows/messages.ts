@@ -49,6 +49,9 @@ export const WEBHOOK_WORKFLOW_TYPE = 'webhook';
 /** Deletes once what has been over or idle for long enough. */
 export const RETENTION_WORKFLOW_TYPE = 'retention';
 
+/** Begins the name of each mark that says: from here on the workers of another build take new runs. */
+export const UPGRADE_MARK = 'upgrade-';
+
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');
 export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt');
@@ -59,6 +62,8 @@ export const childSignal = defineSignal<[ChildNews]>('child');
 export const parentSignal = defineSignal<[ControlOrder & { readonly capability?: string }]>('parent');
 /** `memory: false`: no message is consolidated, and the close waits for nothing. */
 export const closeSignal = defineSignal<[{ memory?: boolean }?]>('close');
+/** To go on with the build that new conversations begin on: between turns, with `parked` also in one that waits for a person. */
+export const upgradeSignal = defineSignal<[{ parked?: boolean }?]>('upgrade');
 /** Beyond design section 3: a new title, for lists and the UI. */
 export const renameSignal = defineSignal<[{ title: string }]>('rename');
 
@@ -126,6 +131,7 @@ export const DESCRIPTIONS = {
     child: 'From a sub-agent: what it waits for, how it is stepped, how it ended.',
     parent: 'From the conversation that started this sub-agent: how it goes on.',
     close: 'Ends the conversation once its queue is empty.',
+    upgrade: 'Goes on with the build of the workers that takes new runs.',
     rename: 'Gives it another title.',
     event: 'An event of the application, for its reducer.',
     consolidated: 'From the memory workflow: how a request to consolidate ended.',

@@ -9,7 +9,7 @@ import {
   allHandlersFinished,
   CancellationScope,
   condition,
-  continueAsNew,
+  makeContinueAsNewFunc,
   getExternalWorkflowHandle,
   ParentClosePolicy,
   patched,
@@ -29,7 +29,7 @@ import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@tempo
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import type { Host } from './host.js';
-import { DESCRIPTIONS } from './messages.js';
+import { DESCRIPTIONS, UPGRADE_MARK } from './messages.js';
 import { measureByServer, type MeasureHistory } from './measured-history.js';
 
 /**
@@ -64,12 +64,34 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     // Abandoned, so that it outlives this run's hand-over (a `TERMINATE` child dies with it, measured).
     startChild: (type, options) => startChild(type, { ...options, parentClosePolicy: ParentClosePolicy.ABANDON }),
     signal: (workflowId, signal, args) => getExternalWorkflowHandle(workflowId).signal(signal, ...args),
-    continueAsNew: (argument) => continueAsNew(argument),
+    continueAsNew,
+    isOtherBuildDue,
     upsertMemo,
     upsertSearchAttributes: (pairs) => upsertSearchAttributes(pairs),
     setCurrentDetails,
     observer,
   };
+}
+
+/**
+ * A mark in history says that a moment's answer was yes; the worker gives the answer (client/temporal/deployments.ts). Workers without a
+ * deployment have no such mark, and neither has what replays the end of a history.
+ */
+function isOtherBuildDue(moment: string): boolean {
+  const { unsafe, currentDeploymentVersion } = workflowInfo();
+  return (unsafe.isReplaying || Boolean(currentDeploymentVersion?.deploymentName)) && patched(`${UPGRADE_MARK}${moment}`);
+}
+
+/**
+ * A run of a versioned worker is pinned to its build, and so is the one after it, but where its last task says that it is not. Servers from
+ * 1.31 on are told so by the command; those before go by the task's behavior, for which the SDK has no call (measured with 1.29).
+ */
+async function continueAsNew(argument: object, build: 'current' | 'same'): Promise<never> {
+  const isVersioned = Boolean(workflowInfo().currentDeploymentVersion?.deploymentName);
+  if (build === 'same' || !isVersioned) return makeContinueAsNewFunc()(argument);
+  const { __TEMPORAL_ACTIVATOR__: activator } = globalThis as { __TEMPORAL_ACTIVATOR__?: { versioningBehavior?: string } };
+  if (activator) activator.versioningBehavior = 'AUTO_UPGRADE';
+  return makeContinueAsNewFunc({ initialVersioningBehavior: 'AUTO_UPGRADE' })(argument);
 }
 
 /** With the words that Temporal's page shows. */

@@ -16,7 +16,7 @@ import {
 } from '../conversation/protocol/stepping.js';
 import type { ResetResult } from '../conversation/protocol/contract.js';
 import { readBudget, readDecision, readWithdrawal, readChildNews } from '../conversation/protocol/human-input.js';
-import { readModelChoice, readOptionalText, readRewind, readClose, readTitle } from '../conversation/protocol/input.js';
+import { readModelChoice, readOptionalText, readRewind, readClose, readTitle, readUpgrade } from '../conversation/protocol/input.js';
 import { readMessage } from '../conversation/protocol/message.js';
 import { isKnown } from '../conversation/requests.js';
 import { stepRefusal } from '../conversation/stepping/control.js';
@@ -53,6 +53,7 @@ import {
   newSignal,
   parentSignal,
   renameSignal,
+  upgradeSignal,
 } from './messages.js';
 import { arrival, failureType, refuseFor, refuseWhenClosing, refuseWhenDone, type DefineRequest, type Handling } from './requests.js';
 import type { ConversationEvent } from '../conversation/event.js';
@@ -302,6 +303,11 @@ export function handleSignals({ host, state, dispatch }: Pick<Handling, 'host' |
     const close = readClose(payload);
     if (close.ok) dispatch({ kind: 'close-requested', at: host.now(), ...close.value });
     else reject('close', close.reason);
+  });
+  host.setHandler(upgradeSignal, (payload?: unknown) => {
+    const upgrade = readUpgrade(payload);
+    if (upgrade.ok) dispatch({ kind: 'upgrade-due', ...upgrade.value, at: host.now() });
+    else reject('upgrade', upgrade.reason);
   });
   host.onOtherSignal((name) => {
     reject(name, 'no signal of that name');

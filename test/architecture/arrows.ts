@@ -214,6 +214,7 @@ export const ARROWS: readonly Row[] = [
       ...[
         'client/temporal/connection.ts',
         'client/temporal/encryption.ts',
+        'client/temporal/deployments.ts',
         'client/temporal/worker-place.ts',
         'client/erasure/retention.ts',
       ],

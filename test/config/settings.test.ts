@@ -21,6 +21,7 @@ import {
   trustFile,
   variablesOfFolder,
   withTemporalEnv,
+  workerBuild,
   type Config,
 } from '../../src/config.js';
 import { COMMON_SETTINGS, SETTINGS } from '../../src/config/settings.js';
@@ -97,6 +98,21 @@ const TABLE: Readonly<Record<string, Row>> = {
       bad: ['ftp://h', 'two words'],
     },
     write: 'a URL or host:port',
+  },
+  TEMPORAL_DEPLOYMENT_NAME: {
+    key: 'deploymentName',
+    good: [
+      ['perdura', 'perdura'],
+      ['shop/agents', 'shop/agents'],
+    ],
+    bad: ['a.b', 'a:b', '__a', 'two words', 'd'.repeat(201)],
+    write: 'up to 200 visible ASCII characters without . and : that do not begin with __',
+  },
+  TEMPORAL_WORKER_BUILD_ID: {
+    key: 'workerBuildId',
+    good: [['v1.2.3-a1b2:c', 'v1.2.3-a1b2:c']],
+    bad: ['__a', 'two words', 'b'.repeat(201)],
+    write: 'up to 200 visible ASCII characters that do not begin with __',
   },
   PERDURA_TASK_QUEUE: {
     ...{
@@ -421,6 +437,16 @@ test.each([
   ['SOMEBODYS_NAME', 'n', 'n'],
 ])('%s=%s is shown as %s', (name, value, shown) => {
   expect(shownSetting(name, value)).toBe(shown);
+});
+
+test('a worker has a build by both settings or by none; a command may know the deployment alone', () => {
+  const both = { TEMPORAL_DEPLOYMENT_NAME: 'd', TEMPORAL_WORKER_BUILD_ID: 'b' };
+  expect(workerBuild(loadConfig(both, cwd))).toEqual({ deploymentName: 'd', buildId: 'b' });
+  expect(workerBuild(loadConfig({}, cwd))).toBeUndefined();
+  for (const [name, other] of [Object.keys(both), Object.keys(both).reverse()] as [string, string][]) {
+    const half = loadConfig({ [name]: 'x' }, cwd);
+    expect(() => workerBuild(half)).toThrow(new ConfigError(`a worker that has ${name} needs ${other} too: set both, or none`));
+  }
 });
 
 test('code of a folder’s own: one file of any kind; two are refused by their names', () => {

@@ -15,13 +15,14 @@ import {
 import type { Assembled } from '../../src/assemble.js';
 import { withLock } from '../../src/cli/lock.js';
 import type { Replay } from '../../src/client.js';
+import { watchRouting } from '../../src/client/temporal/deployments.js';
 import type { Secrets } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { createReplays, hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';
-import type { Observe, WorldOptions } from './world.js';
+import type { Observe, WorkerCode, WorldOptions } from './world.js';
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
 
@@ -78,10 +79,13 @@ export async function runWorker(
   connection: NativeConnection,
   taskQueue: string,
   { activities, runIn }: Pick<Assembled, 'activities' | 'runIn'>,
-  { installation, observe, workflows }: Pick<WorldOptions, 'installation' | 'observe' | 'workflows'>,
+  { installation, observe, workflows, build }: Pick<WorldOptions, 'installation' | 'observe' | 'workflows'> & WorkerCode,
 ): Promise<() => Promise<void>> {
   const code = { workflowBundle: workflows ?? (await workflowBundle()), dataConverter: converterOf(installation) };
-  const made = workerOptions({ connection, namespace: 'default', taskQueue, activities });
+  const where = { namespace: 'default', taskQueue };
+  const routing = build && watchRouting(connection.workflowService, { ...where, build, warn: () => undefined, pollMs: ROUTING_POLL_MS });
+  const versioning = build && routing && { build, decide: routing.decide };
+  const made = workerOptions({ connection, ...where, activities, ...(versioning && { versioning }) });
   const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
   const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
     conversation: { opened: { fn: () => undefined }, event: { fn: toldOnce(observe) } },
@@ -92,8 +96,12 @@ export async function runWorker(
   return async () => {
     worker.shutdown();
     await running;
+    routing?.close();
   };
 }
+
+/** A test waits for what a worker knows. */
+const ROUTING_POLL_MS = 200;
 
 /** A workflow task that is done again tells the same again. */
 function toldOnce(observe: Observe | undefined): InjectedSinks<{ conversation: ConversationListener }>['conversation']['event']['fn'] {

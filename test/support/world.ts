@@ -23,6 +23,7 @@ import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { Store } from '../../src/stores/store.js';
+import type { WorkerBuild } from '../../src/client/temporal/deployments.js';
 import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
@@ -81,6 +82,11 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly signIn?: Assembly['signIn'];
 }
 
+export interface WorkerCode {
+  readonly workflows?: { readonly code: string };
+  readonly build?: WorkerBuild;
+}
+
 export interface World {
   readonly dir: string;
   readonly api: MessagesApi;
@@ -92,7 +98,8 @@ export interface World {
   readonly id: () => string;
   /** Makes an agent of that name, with this for its agent.json. */
   writeAgent(name: string, config: object): Promise<void>;
-  startWorker(): Promise<() => Promise<void>>;
+  /** On Temporal: with other workflows than the world's, and of a build. */
+  startWorker(code?: WorkerCode): Promise<() => Promise<void>>;
   readonly engine: EngineName;
   /** The time of its conversations: in memory that of the engine. */
   now(): number;
@@ -134,7 +141,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const world = makeStore();
   let workers = 0;
   /** The first has the world's store, which tests may look into; each other one its own, as processes have. */
-  const startWorker = async (): Promise<() => Promise<void>> => {
+  const startWorker = async (code: WorkerCode = {}): Promise<() => Promise<void>> => {
     const store = workers++ === 0 ? world : makeStore();
     const connected = memory ? undefined : await (await import('./temporal-worker.js')).connect(address);
     const now = memory?.clock.now;
@@ -160,7 +167,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       },
     );
     const leave = memory?.serve(activities);
-    const end = connected && (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, { activities, runIn }, options));
+    const end =
+      connected &&
+      (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, { activities, runIn }, { ...options, ...code }));
     return async () => {
       leave?.();
       await end?.();

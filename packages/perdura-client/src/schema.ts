@@ -1693,6 +1693,8 @@ export interface components {
             agent: string | null;
             /** @description with `current`: when its model answered last */
             answeredAt?: string;
+            /** @description of the workers that have it, where they have builds (Worker Versioning) */
+            build?: string;
             closedAt: string | null;
             costUsd: number | null;
             id: string;
@@ -4339,6 +4341,8 @@ export interface operations {
                     "application/json": {
                         conversations: {
                             agent: string | null;
+                            /** @description of the workers that have it, where they have builds (Worker Versioning) */
+                            build?: string;
                             closedAt: string | null;
                             costUsd?: number | null;
                             id: string;

@@ -147,6 +147,9 @@ export function renderList(conversations: readonly Standing[], look: Look): Styl
           },
         ] satisfies Column<Standing>[])
       : []),
+    ...(conversations.some(({ build }) => build !== undefined)
+      ? ([{ title: 'BUILD', cell: ({ build }) => toTerminalLine(build ?? '', 40), least: 6, rank: 5 }] satisfies Column<Standing>[])
+      : []),
     { title: 'STARTED', cell: ({ startedAt }) => formatTime(startedAt.getTime(), look.timeFormat, look.now), rank: 3 },
     { title: 'TITLE', cell: ({ title }) => toTerminalLine(title ?? '', 200), least: 8, rank: 2 },
   ];

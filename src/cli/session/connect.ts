@@ -65,8 +65,11 @@ export async function replayedRuns(
 /** A gateway's worker for replays waits as long for the next one: who looks at one moment looks at another. */
 const REST_MS = 30_000;
 
-/** By the folder's code, as its worker runs it. Loads the SDK's core when it is called: commands that replay nothing pay nothing. */
-function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>, restMs = 0): Replay {
+/**
+ * By the folder's code, as its worker runs it, or by that of a bundle. Loads the SDK's core when it is called: commands that replay nothing pay
+ * nothing.
+ */
+export function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>, restMs = 0, bundle?: string): Replay {
   let opened: Promise<Replay> | undefined;
   const open = async (): Promise<Replay> => {
     const [{ createReplays }, { installTelemetry }] = await Promise.all([
@@ -75,7 +78,7 @@ function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'
     ]);
     // The replay's log would stand between the lines.
     installTelemetry({ logLevel: 'error' });
-    return createReplays(() => folderCode(config), { restMs });
+    return createReplays(() => (bundle === undefined ? folderCode(config) : bundledCode(bundle, config)), { restMs });
   };
   return async (...history) => (await (opened ??= open()))(...history);
 }
@@ -87,6 +90,12 @@ async function folderCode(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRo
   ]);
   const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
   return code;
+}
+
+async function bundledCode(code: string, config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<WorkflowCode> {
+  const { workflowCodeOf } = await import('../../worker.js');
+  const { dataConverter } = await workflowCodeOf({}, config);
+  return { workflowBundle: { code }, ...(dataConverter && { dataConverter }) };
 }
 
 /** What a person would type to see or do the same with the `temporal` program. */

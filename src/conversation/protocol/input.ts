@@ -148,6 +148,12 @@ export function readClose(payload: unknown): Checked<{ readonly memory?: false }
   return close.ok ? { ok: true, value: close.value.memory === false ? { memory: false } : {} } : close;
 }
 
+/** Of the signal `upgrade`. */
+export function readUpgrade(payload: unknown): Checked<{ readonly parked?: true }> {
+  const upgrade = read(strict({ parked: v.optional(bool) }), payload ?? {}, 'upgrade');
+  return upgrade.ok ? { ok: true, value: upgrade.value.parked === true ? { parked: true } : {} } : upgrade;
+}
+
 const title = v.pipe(
   is<string>('a text that is not empty', (value) => typeof value === 'string' && value.trim() !== ''),
   v.transform((value) => value.trim()),

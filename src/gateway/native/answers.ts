@@ -77,6 +77,7 @@ export const listed = z
     model: z.string().nullable(),
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
+    build: z.string().optional().openapi({ description: 'of the workers that have it, where they have builds (Worker Versioning)' }),
     isCurrent: z
       .boolean()
       .openapi({ description: 'status, turns and cost are as of now; else as of its last tenth turn, which `turns` is' }),

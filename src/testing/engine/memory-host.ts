@@ -264,6 +264,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     measure: () => ({ events: length(), bytes: length() * BYTES_OF_EVENT + bytes }),
     isReplaying: () => false,
     patched: () => true,
+    isOtherBuildDue: () => false,
     setHandler(
       message: UpdateDefinition<unknown, never[]> | SignalDefinition<never[]> | QueryDefinition<unknown, never[]>,
       handle: (...args: never[]) => unknown,

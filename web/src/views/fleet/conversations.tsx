@@ -53,6 +53,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
   };
   useKeys({ j: () => move(1), k: () => move(-1) });
   const narrow = (name: string, wanted: string): void => keep({ [name]: wanted === '' ? undefined : wanted, before: undefined });
+  const hasBuilds = rows.some(({ build }) => build !== undefined);
   const hasTenant = session.value.is === 'in' && session.value.me.tenant === undefined;
   return (
     <>
@@ -150,6 +151,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
               <th>Status</th>
               <th class="less">Agent</th>
               <th class="less">Model</th>
+              {hasBuilds && <th class="less">Build</th>}
               <th class="end less">Turns</th>
               <th class="end">Cost</th>
               <th class="end">{isByActivity ? 'Active' : 'Begun'}</th>
@@ -171,6 +173,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                 </td>
                 <td class="less">{one.agent === null ? '' : plainText(one.agent, 40)}</td>
                 <td class="less one-line">{one.model === null ? '' : plainText(one.model, 40)}</td>
+                {hasBuilds && <td class="less mono one-line">{plainText(one.build ?? '', 40)}</td>}
                 <td class="end num less">{one.turns === null ? '' : count(one.turns)}</td>
                 <td class="end num">{spent(one)}</td>
                 <td class="end">{ago(isByActivity ? activeAt(one) : one.startedAt)}</td>
