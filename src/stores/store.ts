@@ -19,10 +19,12 @@ import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js
 import type { Spending, Spent } from '../records/spending.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner } from './names.js';
+import type { RateLimits } from './rate-limits.js';
 
 export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner };
 export type * from './memory-ports.js';
+export type { Outcome, PerKind, RateLimits, SeenLimits, Taken, LimitClaim, LimitKind, LimitState } from './rate-limits.js';
 
 export interface Store {
   readonly kind: 'redis' | 'file';
@@ -36,6 +38,7 @@ export interface Store {
   readonly effects: Effects;
   readonly spendings: Spendings;
   readonly budgets: Budgets;
+  readonly rateLimits: RateLimits;
   readonly writes: Writes;
   readonly lives: Lives;
   readonly turnEnds: TurnEnds;

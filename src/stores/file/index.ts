@@ -17,8 +17,7 @@
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
  * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
  * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/`; `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
- * `<dir>/store-id` the name that the
- * store gave itself.
+ * `<dir>/limits/` what is left of limits of providers (rate-limits.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -41,6 +40,7 @@ import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
+import { createFileRateLimits } from './rate-limits.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
 import { createFileCalls, createFileHandles } from './handles.js';
@@ -64,6 +64,8 @@ export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'
   readonly feedMaxLength?: number;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Of tests: epoch milliseconds for limits of providers. */
+  readonly clock?: () => number;
 }
 
 export function createFileStore(options: FileStoreOptions): Store {
@@ -107,6 +109,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     spendings: createFileSpendings(dir, atRest),
     facts: createFacts(collections),
     documents,
+    rateLimits: createFileRateLimits(dir, locks.withLock, options.clock),
     pins: createPins(collections),
     signIns: createSignIns(collections),
     scopes: createFileScopes(dir, atRest),

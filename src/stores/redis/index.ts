@@ -17,6 +17,7 @@ import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
 import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
+import { createRedisRateLimits } from './rate-limits.js';
 import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
@@ -31,6 +32,8 @@ export interface RedisStoreOptions {
   readonly log?: (line: string) => void;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Of tests: epoch milliseconds for limits of providers, in place of Redis' time. */
+  readonly clock?: () => number;
 }
 
 /** JSON of entries that a worker keeps in memory, all conversations together. */
@@ -83,6 +86,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     ...withLifeWrites(ofLives, { guard, note: (key) => noteLife(link, key), byItself: true }),
     facts: createFacts(open),
     documents: createRedisDocuments(link),
+    rateLimits: createRedisRateLimits(link, options.clock),
     pins: createPins(open),
     signIns: createSignIns(open),
     scopes: createRedisScopes(link),

@@ -1,0 +1,507 @@
+/**
+ * Limits of providers that all workers share: how many requests and tokens a minute, and how many streams at once, one key may have of one
+ * model. A call takes room before it goes out, or gets a place in line and comes back; no worker waits for another.
+ *
+ * Here are the port, and what each of its calls does to a state, as the file store does it; redis/rate-limits.ts says the same in Lua.
+ *
+ * @rule limits/fair-line: Tenants have equal shares of what a limit gives, and what works in the background one in BACKGROUND_COST + 1;
+ *   within a share a conversation's second call goes behind the first ones of the others. (test: test/stores/rate-limits-contract.ts)
+ * @rule limits/room-comes-back: Of a worker that died the room and the place are free again after LEASE_MS and GRACE_MS. (test:
+ *   test/stores/rate-limits-contract.ts)
+ * @rule limits/answers-correct: What an answer says is left is true, less what the provider had not seen by then: a level that differs is
+ *   corrected, and so is what a token of an estimate counts for. (test: test/stores/rate-limits-contract.ts)
+ */
+
+/** `tokens`: of prompt and answer together, as OpenAI counts. All but `streams` are a minute's. */
+export const LIMIT_KINDS = ['requests', 'input', 'output', 'tokens', 'streams'] as const;
+export type LimitKind = (typeof LIMIT_KINDS)[number];
+export type PerKind = { readonly [K in LimitKind]?: number };
+
+/** What an answer's headers say. */
+export interface SeenLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds until all of it is there again. */
+  readonly resetMs?: number;
+}
+export type SeenLimits = { readonly [K in LimitKind]?: SeenLimit };
+type TimedLimits = { readonly [K in LimitKind]?: SeenLimit & { readonly perMs: number } };
+
+export interface LimitClaim {
+  /** Of the call, over all attempts. */
+  readonly id: string;
+  readonly tenant: string;
+  /** The conversation that people began, whose sub-agent it may be. */
+  readonly conversation: string;
+  /** No person waits for it at once. */
+  readonly isBackground: boolean;
+  /** Tokens, by estimate. */
+  readonly input: number;
+  readonly output: number;
+  /** The answer's tokens at most. */
+  readonly maxTokens: number;
+  /** Limits that a person has set. */
+  readonly set: PerKind;
+}
+
+/** `free`: no limit is known. `position` counts from 1; `ms`: when to come back; `expectedMs`: when its turn is likely to come. */
+export type Taken =
+  | { readonly status: 'free' | 'granted' }
+  | { readonly status: 'wait'; readonly position: number; readonly waiting: number; readonly ms: number; readonly expectedMs: number };
+
+const SOURCES = ['answers', 'setting', 'refusals'] as const;
+export type LimitSource = (typeof SOURCES)[number];
+export const [BY_ANSWERS, BY_SETTING, BY_REFUSALS] = [0, 1, 2];
+
+/** How a call ended. `refusedMs`: the provider wants no request for so long. */
+export interface Outcome {
+  readonly refusedMs?: number;
+  readonly input?: number;
+  readonly output?: number;
+}
+
+export interface LimitState {
+  /** `provider/model#account` */
+  readonly of: string;
+  readonly limits: readonly {
+    readonly kind: LimitKind;
+    readonly limit: number;
+    readonly left: number;
+    /** Milliseconds for which the limit counts; absent for streams. */
+    readonly perMs?: number;
+    /** What says so: answers of the provider, a setting, or refusals of a provider that says nothing of its limits. */
+    readonly source: LimitSource;
+  }[];
+  readonly streams: number;
+  readonly waiting: readonly { readonly tenant: string; readonly isBackground: boolean; readonly count: number }[];
+  /** Milliseconds for which the provider wants no request; 0: it takes them. */
+  readonly blockedMs: number;
+}
+
+/** `of`: `provider/model#account`. All reject where the store is away. */
+export interface RateLimits {
+  /** Room for a call, or its place in line. Again, for a call that has room, it keeps the room. */
+  take(of: string, claim: LimitClaim): Promise<Taken>;
+  /** What the answer to a call told. */
+  learn(of: string, id: string, seen: SeenLimits, set: PerKind): Promise<void>;
+  /** Gives back the room of a call, or its place. What is not there is no error. */
+  release(of: string, id: string, outcome: Outcome): Promise<void>;
+  list(): Promise<readonly LimitState[]>;
+}
+
+/** A call is heard of at least so often, or its room is another's. */
+export const LEASE_MS = 60_000;
+/** So long after its time a place in line stays. */
+export const GRACE_MS = 20_000;
+/** Share of a background call: in a line of people it has one place in so many. */
+export const BACKGROUND_COST = 16;
+/** Milliseconds: before it nothing would have changed; after it a person wants to hear how far the line is. */
+export const [MIN_WAIT_MS, MAX_WAIT_MS] = [250, 30_000];
+/** Of a limit, left alone: estimates miss, and a provider may round. */
+export const RESERVE = 0.02;
+/** Share of a limit that must have been asked for before what was counted says how the provider counts. */
+export const LEARNS_FROM = 0.02;
+/** Of a new state. */
+export const FIRST_DURATION_MS = 10_000;
+/** A state that no call has touched for so long is forgotten. */
+export const FORGOTTEN_MS = 24 * 3_600_000;
+
+export interface Bucket {
+  limit: number;
+  /** A millisecond; 0 for streams. */
+  rate: number;
+  level: number;
+  /** Of what a call estimates, what it counts for. */
+  ratio: number;
+  /** Place in SOURCES. */
+  source: number;
+  /** All that was estimated since the beginning. */
+  asked: number;
+  /** What the last answer told that counted for the ratio; -1: none. */
+  seen: number;
+  seenAt: number;
+  seenAsked: number;
+}
+
+interface Flow {
+  /** Virtual time at which its next call begins. */
+  start: number;
+  count: number;
+  cost: number;
+}
+
+interface Ticket {
+  flow: string;
+  conversation: string;
+  order: number;
+  cost: number;
+  until: number;
+}
+
+interface Lease {
+  /** What it was estimated at, by kind, and all that had been by then. */
+  base: { [kind: string]: number };
+  need: { [kind: string]: number };
+  asked: { [kind: string]: number };
+  at: number;
+  until: number;
+  isHeard: number;
+}
+
+export interface LimiterState {
+  at: number;
+  virtual: number;
+  blocked: number;
+  /** Of a call, on average. */
+  duration: number;
+  number: number;
+  /** The first in line, while there is no room for it: those behind it leave that room alone. */
+  head: string;
+  headCost: number;
+  buckets: { [kind: string]: Bucket };
+  flows: { [name: string]: Flow };
+  tickets: { [id: string]: Ticket };
+  leases: { [id: string]: Lease };
+}
+
+export function newLimiter(now: number): LimiterState {
+  return {
+    ...{ at: now, virtual: 0, blocked: 0, duration: FIRST_DURATION_MS, number: 0, head: '', headCost: 0 },
+    ...{ buckets: {}, flows: {}, tickets: {}, leases: {} },
+  };
+}
+
+/** Of a tenant's calls, in the foreground or not: `+acme`, `-acme`. */
+export function toFlow({ tenant, isBackground }: Pick<LimitClaim, 'tenant' | 'isBackground'>): string {
+  return `${isBackground ? '-' : '+'}${tenant}`;
+}
+
+function weigh(flow: string): number {
+  return flow.startsWith('-') ? BACKGROUND_COST : 1;
+}
+
+export function take(state: LimiterState, claim: LimitClaim, now: number): Taken {
+  pass(state, now);
+  setLimits(state, claim.set);
+  const lease = state.leases[claim.id];
+  if (lease) {
+    lease.until = now + LEASE_MS;
+    return { status: 'granted' };
+  }
+  const kinds = LIMIT_KINDS.filter((kind) => state.buckets[kind]);
+  if (kinds.length === 0 && state.blocked <= now) return { status: 'free' };
+  const base = estimate(claim);
+  const need: { [kind: string]: number } = {};
+  let [cost, slack] = [1, 1e12];
+  for (const kind of kinds) {
+    const { limit, ratio, level, rate } = bucket(state, kind);
+    const isStreams = kind === 'streams';
+    const most = isStreams ? limit : limit - reserveOf(limit);
+    need[kind] = isStreams ? 1 : Math.min(most, base[kind] * ratio);
+    const speed = isStreams ? limit / state.duration : rate;
+    const left = isStreams ? limit - Object.keys(state.leases).length : level - reserveOf(limit);
+    cost = Math.max(cost, need[kind] / speed);
+    slack = Math.min(slack, (left - need[kind]) / speed);
+  }
+  const name = toFlow(claim);
+  enter(state, { id: claim.id, name, conversation: claim.conversation, cost });
+  const { position, aheadMs } = placeOf(state, claim.id, name);
+  const wait = Math.max(aheadMs - slack, state.blocked - now + (state.blocked > now ? aheadMs : 0));
+  if (wait <= 0) {
+    grant(state, claim.id, { name, cost, base, need, kinds, now });
+    return { status: 'granted' };
+  }
+  if (position === 1) [state.head, state.headCost] = [claim.id, cost];
+  const ms = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, Math.ceil(wait)));
+  const ticket = state.tickets[claim.id];
+  if (ticket) ticket.until = now + ms + GRACE_MS;
+  return { status: 'wait', position, waiting: waitingIn(state), ms, expectedMs: Math.ceil(wait) };
+}
+
+function estimate({ input, output, maxTokens }: LimitClaim): { readonly [K in LimitKind]: number } {
+  return { requests: 1, input, output: Math.min(output, maxTokens), tokens: input + maxTokens, streams: 1 };
+}
+
+function reserveOf(limit: number): number {
+  return Math.floor(limit * RESERVE);
+}
+
+/** Only where there is one. */
+function bucket(state: LimiterState, kind: LimitKind): Bucket {
+  return state.buckets[kind] as Bucket;
+}
+
+/** Time since the last call: buckets fill, and what belongs to no one any more is taken away. */
+export function pass(state: LimiterState, now: number): void {
+  const since = Math.max(0, now - state.at);
+  state.at = Math.max(state.at, now);
+  for (const one of Object.values(state.buckets)) one.level = Math.min(one.limit, one.level + one.rate * since);
+  for (const [id, { until }] of Object.entries(state.tickets)) if (until < now) leave(state, id);
+  for (const [id, { until }] of Object.entries(state.leases)) if (until < now) delete state.leases[id];
+}
+
+function setLimits(state: LimiterState, set: PerKind): void {
+  for (const kind of LIMIT_KINDS) {
+    const limit = set[kind];
+    if (limit === undefined) continue;
+    const known = state.buckets[kind];
+    if (!known) state.buckets[kind] = newBucket(limit, kind === 'streams' ? 0 : limit / 60_000, limit, BY_SETTING);
+    else if (known.limit > limit || known.source === BY_SETTING) resize(known, limit, kind === 'streams' ? 0 : limit / 60_000, BY_SETTING);
+  }
+}
+
+function newBucket(limit: number, rate: number, level: number, source: number): Bucket {
+  return { limit, rate, level, ratio: 1, source, asked: 0, seen: -1, seenAt: 0, seenAsked: 0 };
+}
+
+function resize(known: Bucket, limit: number, rate: number, source: number): void {
+  if (limit > known.limit) known.level += limit - known.limit;
+  Object.assign(known, { limit, rate, source, level: Math.min(limit, known.level) });
+}
+
+function waitingIn({ flows }: LimiterState): number {
+  return Object.values(flows).reduce((sum, { count }) => sum + count, 0);
+}
+
+function enter(
+  state: LimiterState,
+  { id, name, conversation, cost }: { readonly id: string; readonly name: string; readonly conversation: string; readonly cost: number },
+): void {
+  const known = state.tickets[id];
+  if (known) {
+    const flow = state.flows[known.flow];
+    if (flow) flow.cost += cost - known.cost;
+    known.cost = cost;
+    return;
+  }
+  const flow = (state.flows[name] ??= { start: state.virtual, count: 0, cost: 0 });
+  if (flow.count === 0) flow.start = Math.max(flow.start, state.virtual);
+  const same = Object.values(state.tickets).filter((one) => one.flow === name && one.conversation === conversation).length;
+  state.number += 1;
+  state.tickets[id] = { flow: name, conversation, order: state.number + same * flow.count, cost, until: state.at + MAX_WAIT_MS };
+  flow.count += 1;
+  flow.cost += cost;
+}
+
+function leave(state: LimiterState, id: string): void {
+  const ticket = state.tickets[id];
+  if (!ticket) return;
+  delete state.tickets[id];
+  if (state.head === id) state.head = '';
+  const flow = state.flows[ticket.flow];
+  if (!flow) return;
+  flow.count -= 1;
+  flow.cost = flow.count === 0 ? 0 : flow.cost - ticket.cost;
+  // Once the line is empty, what anyone had before counts no more.
+  if (waitingIn(state) === 0) [state.flows, state.virtual] = [{}, 0];
+  else if (flow.count === 0 && flow.start <= state.virtual) delete state.flows[ticket.flow];
+}
+
+/** (limits/fair-line) */
+function placeOf(state: LimiterState, id: string, name: string): { readonly position: number; readonly aheadMs: number } {
+  const [ticket, flow] = [state.tickets[id] as Ticket, state.flows[name] as Flow];
+  const before = Object.entries(state.tickets).filter(
+    ([other, { flow: of, order }]) => of === name && (order < ticket.order || (order === ticket.order && other < id)),
+  ).length;
+  const average = flow.cost / flow.count;
+  const start = flow.start + before * average * weigh(name);
+  let [ahead, aheadMs] = [before, before * average];
+  for (const other of Object.keys(state.flows).sort()) {
+    const one = state.flows[other] as Flow;
+    if (other === name || one.count === 0) continue;
+    const each = one.cost / one.count;
+    const steps = (start - one.start) / (each * weigh(other));
+    const first = Math.min(one.count, Math.max(0, other < name ? Math.floor(steps) + 1 : Math.ceil(steps)));
+    ahead += first;
+    aheadMs += first * each;
+  }
+  if (ahead > 0 && state.head !== '' && state.head !== id) aheadMs = Math.max(aheadMs, state.headCost);
+  return { position: ahead + 1, aheadMs };
+}
+
+function grant(
+  state: LimiterState,
+  id: string,
+  {
+    name,
+    cost,
+    base,
+    need,
+    kinds,
+    now,
+  }: {
+    readonly name: string;
+    readonly cost: number;
+    readonly base: { readonly [K in LimitKind]: number };
+    readonly need: { readonly [kind: string]: number };
+    readonly kinds: readonly LimitKind[];
+    readonly now: number;
+  },
+): void {
+  const flow = state.flows[name] as Flow;
+  state.virtual = Math.max(state.virtual, flow.start);
+  flow.start += cost * weigh(name);
+  leave(state, id);
+  const lease: Lease = { base: {}, need: {}, asked: {}, at: now, until: now + LEASE_MS, isHeard: 0 };
+  for (const kind of kinds) {
+    const one = bucket(state, kind);
+    if (kind !== 'streams') one.level -= need[kind] ?? 0;
+    one.asked += base[kind];
+    lease.base[kind] = base[kind];
+    lease.need[kind] = need[kind] ?? 0;
+    lease.asked[kind] = one.asked;
+  }
+  state.leases[id] = lease;
+}
+
+/** (limits/answers-correct) */
+export function learn(state: LimiterState, id: string, seen: TimedLimits, set: PerKind, now: number): void {
+  pass(state, now);
+  const lease = state.leases[id];
+  for (const kind of LIMIT_KINDS) {
+    const told = seen[kind];
+    if (!told || kind === 'streams') continue;
+    const most = set[kind] ?? told.limit;
+    const limit = Math.min(most, told.limit);
+    const source = limit < told.limit ? BY_SETTING : BY_ANSWERS;
+    // A limit that a person has set is a part of the provider's.
+    const remaining = Math.max(0, told.remaining - (told.limit - limit));
+    const { perMs } = told;
+    const rate = limit / (source === BY_SETTING ? 60_000 : perMs);
+    const known = state.buckets[kind];
+    if (!known) {
+      state.buckets[kind] = newBucket(limit, rate, remaining, source);
+      continue;
+    }
+    // A period is known for sure only once much of the limit was used.
+    if (known.limit !== limit || known.source !== source || perMs !== 60_000) resize(known, limit, rate, source);
+    const asked = lease?.asked[kind];
+    if (!lease || asked === undefined) {
+      known.level = Math.min(known.level, remaining);
+      continue;
+    }
+    correct(state, known, { kind, id, lease, asked, remaining, now });
+    if (kind !== 'requests') learnRatio(known, { asked, remaining, now });
+  }
+  if (lease) lease.isHeard = 1;
+}
+
+const DAY_MS = 86_400_000;
+
+export function withPeriods(seen: SeenLimits): TimedLimits {
+  return Object.fromEntries(Object.entries(seen).map(([kind, one]) => [kind, { ...one, perMs: periodOf(one) }]));
+}
+
+/** For what time a limit counts: a minute, unless it takes much longer until what was used is there again. */
+function periodOf({ limit, remaining, resetMs }: SeenLimit): number {
+  const used = limit - remaining;
+  if (resetMs === undefined || used < limit / 5) return 60_000;
+  const whole = (resetMs * limit) / used;
+  return whole > 12 * 3_600_000 ? DAY_MS : whole > 600_000 ? 3_600_000 : whole < 5_000 ? 1_000 : 60_000;
+}
+
+/** Between what is left if the provider has seen nothing that came after, and what is left if it has seen all. */
+function correct(
+  state: LimiterState,
+  known: Bucket,
+  of: {
+    readonly kind: LimitKind;
+    readonly id: string;
+    readonly lease: Lease;
+    readonly asked: number;
+    readonly remaining: number;
+    readonly now: number;
+  },
+): void {
+  let unseen = known.asked - of.asked;
+  for (const [other, { base, asked, isHeard }] of Object.entries(state.leases)) {
+    const isBefore = (asked[of.kind] ?? 0) <= of.asked;
+    if (isBefore && (of.kind === 'output' || (other !== of.id && isHeard === 0))) unseen += base[of.kind] ?? 0;
+  }
+  const least = of.remaining - unseen * known.ratio;
+  const most = of.remaining + known.rate * Math.max(0, of.now - of.lease.at);
+  known.level = Math.min(known.limit, most, Math.max(least, known.level));
+}
+
+function learnRatio(known: Bucket, of: { readonly asked: number; readonly remaining: number; readonly now: number }): void {
+  const more = of.asked - known.seenAsked;
+  if (known.seen >= 0 && (more <= 0 || more * known.ratio < known.limit * LEARNS_FROM)) return;
+  const filled = known.seen + known.rate * (of.now - known.seenAt);
+  // A bucket that was full says nothing of what was taken out meanwhile.
+  if (known.seen >= 0 && filled < known.limit) {
+    const ratio = Math.min(20, Math.max(0.02, (filled - of.remaining) / more));
+    known.ratio = known.ratio * 0.7 + ratio * 0.3;
+  }
+  Object.assign(known, { seen: of.remaining, seenAt: of.now, seenAsked: of.asked });
+}
+
+export function release(state: LimiterState, id: string, { refusedMs, input, output }: Outcome, now: number): void {
+  pass(state, now);
+  leave(state, id);
+  const lease = state.leases[id];
+  delete state.leases[id];
+  if (refusedMs !== undefined) {
+    state.blocked = Math.max(state.blocked, now + refusedMs);
+    slowDown(state, refusedMs);
+    return;
+  }
+  speedUp(state);
+  if (!lease) return;
+  state.duration = Math.max(100, state.duration * 0.9 + (now - lease.at) * 0.1);
+  if (lease.isHeard === 1 || input === undefined || output === undefined) return;
+  // A provider that says nothing of what is left: its count of the tokens is all there is.
+  const used: PerKind = { input, output, tokens: input + output };
+  for (const kind of ['input', 'output', 'tokens'] as const) {
+    const [known, base, need] = [state.buckets[kind], lease.base[kind], lease.need[kind]];
+    if (!known || base === undefined || need === undefined || base <= 0) continue;
+    known.level = Math.min(known.limit, known.level + need - (used[kind] ?? 0));
+    known.ratio = known.ratio * 0.9 + 0.1 * Math.min(20, Math.max(0.02, (used[kind] ?? 0) / base));
+  }
+}
+
+/** Requests a minute that are tried with a provider that refuses and does not say how many it takes. */
+export const [GUESSED, LEAST_GUESSED, MOST_GUESSED] = [60, 6, 6_000];
+/** With each call that was taken; after some thirty it is twice as much. */
+export const GUESS_GROWS = 1.02;
+
+function slowDown(state: LimiterState, refusedMs: number): void {
+  const known = (state.buckets.requests ??= newBucket(2 * GUESSED, 0, 0, BY_REFUSALS));
+  if (known.source !== BY_REFUSALS) return;
+  const limit = Math.max(LEAST_GUESSED, known.limit / 2);
+  // Empty when the provider takes requests again: not all that wait go out at once.
+  Object.assign(known, { limit, rate: limit / 60_000, level: (-limit / 60_000) * refusedMs });
+}
+
+function speedUp(state: LimiterState): void {
+  const known = state.buckets.requests;
+  if (known?.source !== BY_REFUSALS) return;
+  const limit = known.limit * GUESS_GROWS;
+  if (limit > MOST_GUESSED) delete state.buckets.requests;
+  else Object.assign(known, { limit, rate: limit / 60_000 });
+}
+
+export function showLimiter(of: string, state: Omit<LimiterState, 'tickets' | 'leases'>, streams: number, now: number): LimitState {
+  return {
+    of,
+    limits: LIMIT_KINDS.flatMap((kind) => {
+      const known = state.buckets[kind];
+      if (!known) return [];
+      const { limit, rate, level, source } = known;
+      const left = kind === 'streams' ? limit - streams : Math.max(0, Math.floor(level));
+      return [{ kind, limit, left, ...(rate > 0 && { perMs: Math.round(limit / rate) }), source: SOURCES[source] ?? 'answers' }];
+    }),
+    streams,
+    waiting: Object.keys(state.flows)
+      .sort()
+      .flatMap((name) => {
+        const { count } = state.flows[name] as Flow;
+        return count === 0 ? [] : [{ tenant: name.slice(1), isBackground: name.startsWith('-'), count }];
+      }),
+    blockedMs: Math.max(0, state.blocked - now),
+  };
+}
+
+/** Without those that no call has used for long: it has no more to say than a new one. */
+export function isForgotten({ at }: LimiterState, now: number): boolean {
+  return now - at > FORGOTTEN_MS;
+}
