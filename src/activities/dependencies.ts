@@ -17,6 +17,7 @@ import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/tool.js';
+import type { RateLimiter } from './rate-limiter.js';
 import type { RememberedWrite } from '../heal/restore-memory.js';
 import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 
@@ -74,6 +75,8 @@ export interface ActivityDependencies {
   readonly isEnding?: () => boolean;
   /** Which models cannot answer now, as this worker has seen. Without it each is called every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
+  /** Keeps to the limits of providers, together with all workers. Without it only refusals do. */
+  readonly limiter?: RateLimiter;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that nothing shows: neither what models and tools say, nor what activities answer. */

@@ -38,6 +38,7 @@ import { createRecall } from '../memory/recall/recall.js';
 import { modelsWithoutSecrets } from '../models/without-secrets.js';
 import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 import { evict } from './memory/evict.js';
+import { createRateLimiter, withinLimits } from './rate-limiter.js';
 import { modelStep } from './model-step/model-step.js';
 import { openOrigin } from './lineage/open-origin.js';
 import { rewind } from './lineage/past.js';
@@ -80,7 +81,8 @@ export interface Activities {
 export function createActivities(given: ActivityDependencies): Activities {
   const { store, secrets = createKnownSecrets() } = given;
   const models = modelsWithoutSecrets(given.models, secrets);
-  const dependencies = { lostMemories: new Set<string>(), recall: createRecall({ store }), ...given, models, secrets };
+  const limiter = createRateLimiter({ limits: store.rateLimits, models });
+  const dependencies = { lostMemories: new Set<string>(), recall: createRecall({ store }), limiter, ...given, models, secrets };
   const classified = <T>(work: () => Promise<T>): Promise<T> => leaving(secrets, work);
   return {
     'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),
@@ -93,11 +95,11 @@ export function createActivities(given: ActivityDependencies): Activities {
     evict: ofOne(dependencies, evict),
     'open-origin': ofOne(dependencies, beating(openOrigin)),
     rewind: ofOne(dependencies, beating(rewind)),
-    consolidate: (input) => classified(() => beating(consolidate)(dependencies, input)),
+    consolidate: (input) => classified(() => beating(consolidate)(ofScope(dependencies, input.scope), input)),
     remember: (input) => classified(() => remember(store, input)),
     forget: (input) => classified(() => forget(store, input)),
     review: (input) => classified(() => review(store, input)),
-    care: (input) => classified(() => beating(care)(dependencies, input)),
+    care: (input) => classified(() => beating(care)(ofScope(dependencies, input.scope), input)),
     'look-after': (input) => classified(() => lookAfter(dependencies, input)),
     truncate: ofOne(dependencies, truncate),
     deliver: ofOne(dependencies, deliver),
@@ -114,6 +116,11 @@ function ofOne<Input extends { readonly identity: ConversationIdentity }, Output
   perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
   return (input) => leaving(dependencies.secrets, async () => perform(ofConversation(dependencies, input.identity), input));
+}
+
+/** For work on a scope's memory. */
+function ofScope<Dependencies extends ActivityDependencies>(dependencies: Dependencies, scope: string): Dependencies {
+  return { ...dependencies, models: withinLimits(dependencies.models, dependencies.limiter, scope) };
 }
 
 /** Where tools run, or are looked at. */

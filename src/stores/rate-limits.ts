@@ -12,19 +12,16 @@
  *   corrected, and so is what a token of an estimate counts for. (test: test/stores/rate-limits-contract.ts)
  */
 
-/** `tokens`: of prompt and answer together, as OpenAI counts. All but `streams` are a minute's. */
-export const LIMIT_KINDS = ['requests', 'input', 'output', 'tokens', 'streams'] as const;
-export type LimitKind = (typeof LIMIT_KINDS)[number];
-export type PerKind = { readonly [K in LimitKind]?: number };
+import {
+  LEASE_MS,
+  LIMIT_KINDS,
+  type LimitKind,
+  type PerKind,
+  type PlaceInLine,
+  type SeenLimit,
+  type SeenLimits,
+} from '../records/rate-limit.js';
 
-/** What an answer's headers say. */
-export interface SeenLimit {
-  readonly limit: number;
-  readonly remaining: number;
-  /** Milliseconds until all of it is there again. */
-  readonly resetMs?: number;
-}
-export type SeenLimits = { readonly [K in LimitKind]?: SeenLimit };
 type TimedLimits = { readonly [K in LimitKind]?: SeenLimit & { readonly perMs: number } };
 
 export interface LimitClaim {
@@ -38,16 +35,12 @@ export interface LimitClaim {
   /** Tokens, by estimate. */
   readonly input: number;
   readonly output: number;
-  /** The answer's tokens at most. */
-  readonly maxTokens: number;
   /** Limits that a person has set. */
   readonly set: PerKind;
 }
 
-/** `free`: no limit is known. `position` counts from 1; `ms`: when to come back; `expectedMs`: when its turn is likely to come. */
-export type Taken =
-  | { readonly status: 'free' | 'granted' }
-  | { readonly status: 'wait'; readonly position: number; readonly waiting: number; readonly ms: number; readonly expectedMs: number };
+/** `free`: no limit is known. `ms`: when to come back. */
+export type Taken = { readonly status: 'free' | 'granted' } | ({ readonly status: 'wait'; readonly ms: number } & PlaceInLine);
 
 const SOURCES = ['answers', 'setting', 'refusals'] as const;
 export type LimitSource = (typeof SOURCES)[number];
@@ -89,8 +82,6 @@ export interface RateLimits {
   list(): Promise<readonly LimitState[]>;
 }
 
-/** A call is heard of at least so often, or its room is another's. */
-export const LEASE_MS = 60_000;
 /** So long after its time a place in line stays. */
 export const GRACE_MS = 20_000;
 /** Share of a background call: in a line of people it has one place in so many. */
@@ -101,6 +92,8 @@ export const [MIN_WAIT_MS, MAX_WAIT_MS] = [250, 30_000];
 export const RESERVE = 0.02;
 /** Share of a limit that must have been asked for before what was counted says how the provider counts. */
 export const LEARNS_FROM = 0.02;
+/** Of what an estimate counts for. */
+export const [LEAST_RATIO, MOST_RATIO] = [0.02, 100];
 /** Of a new state. */
 export const FIRST_DURATION_MS = 10_000;
 /** A state that no call has touched for so long is forgotten. */
@@ -218,8 +211,8 @@ export function take(state: LimiterState, claim: LimitClaim, now: number): Taken
   return { status: 'wait', position, waiting: waitingIn(state), ms, expectedMs: Math.ceil(wait) };
 }
 
-function estimate({ input, output, maxTokens }: LimitClaim): { readonly [K in LimitKind]: number } {
-  return { requests: 1, input, output: Math.min(output, maxTokens), tokens: input + maxTokens, streams: 1 };
+function estimate({ input, output }: LimitClaim): { readonly [K in LimitKind]: number } {
+  return { requests: 1, input, output, tokens: input + output, streams: 1 };
 }
 
 function reserveOf(limit: number): number {
@@ -429,7 +422,7 @@ function learnRatio(known: Bucket, of: { readonly asked: number; readonly remain
   const filled = known.seen + known.rate * (of.now - known.seenAt);
   // A bucket that was full says nothing of what was taken out meanwhile.
   if (known.seen >= 0 && filled < known.limit) {
-    const ratio = Math.min(20, Math.max(0.02, (filled - of.remaining) / more));
+    const ratio = Math.min(MOST_RATIO, Math.max(LEAST_RATIO, (filled - of.remaining) / more));
     known.ratio = known.ratio * 0.7 + ratio * 0.3;
   }
   Object.assign(known, { seen: of.remaining, seenAt: of.now, seenAsked: of.asked });
@@ -455,7 +448,7 @@ export function release(state: LimiterState, id: string, { refusedMs, input, out
     const [known, base, need] = [state.buckets[kind], lease.base[kind], lease.need[kind]];
     if (!known || base === undefined || need === undefined || base <= 0) continue;
     known.level = Math.min(known.limit, known.level + need - (used[kind] ?? 0));
-    known.ratio = known.ratio * 0.9 + 0.1 * Math.min(20, Math.max(0.02, (used[kind] ?? 0) / base));
+    known.ratio = known.ratio * 0.9 + 0.1 * Math.min(MOST_RATIO, Math.max(LEAST_RATIO, (used[kind] ?? 0) / base));
   }
 }
 

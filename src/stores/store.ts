@@ -24,7 +24,7 @@ import type { RateLimits } from './rate-limits.js';
 export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner };
 export type * from './memory-ports.js';
-export type { Outcome, PerKind, RateLimits, SeenLimits, Taken, LimitClaim, LimitKind, LimitState } from './rate-limits.js';
+export type { Outcome, RateLimits, Taken, LimitClaim, LimitState } from './rate-limits.js';
 
 export interface Store {
   readonly kind: 'redis' | 'file';

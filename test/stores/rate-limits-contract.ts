@@ -1,11 +1,11 @@
 /** Limits of providers, in every store: who may call, who waits how long, and what is learnt from answers (stores/rate-limits.ts). */
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
+import { LEASE_MS, type PerKind, type SeenLimits } from '../../src/records/rate-limit.js';
 import {
   BACKGROUND_COST,
   GRACE_MS,
   learn,
-  LEASE_MS,
   MAX_WAIT_MS,
   newLimiter,
   release,
@@ -13,9 +13,7 @@ import {
   withPeriods,
   type LimitClaim,
   type LimiterState,
-  type PerKind,
   type RateLimits,
-  type SeenLimits,
   type Taken,
 } from '../../src/stores/rate-limits.js';
 
@@ -24,7 +22,7 @@ const HOUR = { limit: 60, remaining: 60, resetMs: 0 };
 
 function call(id: string, over: Partial<LimitClaim> = {}): LimitClaim {
   return {
-    ...{ id, tenant: 'acme', conversation: id, isBackground: false, input: 100, output: 50, maxTokens: 1_000 },
+    ...{ id, tenant: 'acme', conversation: id, isBackground: false, input: 100, output: 50 },
     ...{ set: { requests: 60 } },
     ...over,
   };
@@ -101,9 +99,9 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
 
     test('keep room for the first in line when it needs much', async () => {
       const set = { tokens: 6_000 };
-      const small = (id: string): LimitClaim => call(id, { set, input: 100, maxTokens: 100 });
+      const small = (id: string): LimitClaim => call(id, { set, input: 100, output: 100 });
       for (let i = 0; i < 29; i++) expect(await limits.take(of, small(`used-${i}`))).toEqual({ status: 'granted' });
-      const big = call('big', { set, input: 3_000, maxTokens: 1_000 });
+      const big = call('big', { set, input: 3_000, output: 1_000 });
       expect(await limits.take(of, big)).toMatchObject({ status: 'wait', position: 1 });
       for (let second = 0; second < 39; second++) {
         passes(1_000);
@@ -159,13 +157,13 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       await limits.learn(of, 'first', seen(), set);
       // It counts a tenth of what the request may take at most.
       for (let i = 0; i < 40; i++) {
-        const claim = call(`c${i}`, { set, input: 100, maxTokens: 3_900 });
+        const claim = call(`c${i}`, { set, input: 100, output: 3_900 });
         await limits.take(of, claim);
         remaining -= 400;
         await limits.learn(of, claim.id, seen(), set);
         await limits.release(of, claim.id, {});
       }
-      const spent = Array.from({ length: 100 }, (_, i) => limits.take(of, call(`d${i}`, { set, input: 100, maxTokens: 3_900 })));
+      const spent = Array.from({ length: 100 }, (_, i) => limits.take(of, call(`d${i}`, { set, input: 100, output: 3_900 })));
       expect((await Promise.all(spent)).filter(({ status }) => status === 'granted').length).toBeGreaterThan(90);
     });
 
@@ -204,7 +202,7 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
             tenant: fc.constantFrom('', 'acme', 'beta'),
             isBackground: fc.boolean(),
             input: fc.nat(2_000),
-            maxTokens: fc.integer({ min: 1, max: 4_000 }),
+            output: fc.integer({ min: 1, max: 4_000 }),
           }),
         },
         { weight: 2, arbitrary: fc.record({ kind: fc.constant('learn' as const), id, set, seen }) },
@@ -231,7 +229,7 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
           for (const [ms, one] of all) {
             passes(ms);
             if (one.kind === 'take') {
-              const claim = call(one.id, { ...one, conversation: `${Number(one.id.slice(5)) % 4}`, output: 300 });
+              const claim = call(one.id, { ...one, conversation: `${Number(one.id.slice(5)) % 4}` });
               const [expected, given]: Taken[] = [pure((into) => take(into, claim, now)), await limits.take(of, claim)];
               expect(given).toEqual(expected);
             } else if (one.kind === 'learn') {

@@ -2,6 +2,7 @@
  * What `take`, `learn` and `release` of rate-limits.ts do to a state, in Lua: each decision must be one step for all workers. The contract
  * test runs both over the same random calls.
  */
+import { LEASE_MS, LIMIT_KINDS } from '../../records/rate-limit.js';
 import {
   BACKGROUND_COST,
   BY_ANSWERS,
@@ -13,12 +14,12 @@ import {
   GUESSED,
   GUESS_GROWS,
   LEARNS_FROM,
-  LEASE_MS,
+  LEAST_RATIO,
   LEAST_GUESSED,
-  LIMIT_KINDS,
   MAX_WAIT_MS,
   MIN_WAIT_MS,
   MOST_GUESSED,
+  MOST_RATIO,
   RESERVE,
 } from '../rate-limits.js';
 
@@ -167,7 +168,7 @@ local function take()
   end
   if next(buckets) == nil and state.blocked <= now then return {'free'} end
   local base = {
-    requests = 1, input = given.input, output = math.min(given.output, given.maxTokens), tokens = given.input + given.maxTokens, streams = 1
+    requests = 1, input = given.input, output = given.output, tokens = given.input + given.output, streams = 1
   }
   local need, cost, slack = {}, 1, 1e12
   for _, kind in ipairs(KINDS) do
@@ -215,7 +216,7 @@ local function learnRatio(known, asked, remaining)
   if known.seen >= 0 and (more <= 0 or more * known.ratio < known.limit * ${LEARNS_FROM}) then return end
   local filled = known.seen + known.rate * (now - known.seenAt)
   if known.seen >= 0 and filled < known.limit then
-    local ratio = math.min(20, math.max(0.02, (filled - remaining) / more))
+    local ratio = math.min(${MOST_RATIO}, math.max(${LEAST_RATIO}, (filled - remaining) / more))
     known.ratio = known.ratio * 0.7 + ratio * 0.3
   end
   known.seen, known.seenAt, known.seenAsked = remaining, now, asked
@@ -294,7 +295,7 @@ local function release()
     local known, base, need = buckets[kind], lease.base[kind], lease.need[kind]
     if known and base and need and base > 0 then
       known.level = math.min(known.limit, known.level + need - count)
-      known.ratio = known.ratio * 0.9 + 0.1 * math.min(20, math.max(0.02, count / base))
+      known.ratio = known.ratio * 0.9 + 0.1 * math.min(${MOST_RATIO}, math.max(${LEAST_RATIO}, count / base))
     end
   end
 end
