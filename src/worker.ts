@@ -27,6 +27,7 @@ import {
   secretsOf,
   secretVariables,
   temporalConnection,
+  tenantBudgets,
   webhookEndpoints,
   type Config,
 } from './config.js';
@@ -228,6 +229,7 @@ async function runUntil(
           },
         }),
         webhooks: createWebhooks(endpoints),
+        tenantBudgetRules: tenantBudgets(config),
         confirmLease: recovery.confirmLease,
         ...(tracing && { toolCalled: tracing.toolCalled }),
       },

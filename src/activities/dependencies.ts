@@ -17,7 +17,9 @@ import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/tool.js';
+import type { TenantBudgetRule } from '../records/tenant-budget.js';
 import type { RateLimiter } from './rate-limiter.js';
+import type { TenantBudgets } from './tenant-budgets.js';
 import type { RememberedWrite } from '../heal/restore-memory.js';
 import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 
@@ -77,6 +79,10 @@ export interface ActivityDependencies {
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
   /** Keeps to the limits of providers, together with all workers. Without it only refusals do. */
   readonly limiter?: RateLimiter;
+  /** What tenants may use in a day and a month. Default: nothing is set. */
+  readonly tenantBudgetRules?: readonly TenantBudgetRule[];
+  /** Made of these rules. */
+  readonly tenantBudgets?: Pick<TenantBudgets, 'usedUp'> | undefined;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that nothing shows: neither what models and tools say, nor what activities answer. */

@@ -46,6 +46,7 @@ import { runTool } from './tools/run-tool.js';
 import { makeTitle } from './make-title.js';
 import { deliver, postWebhook } from './webhooks/deliver.js';
 import { storeStep, recall } from './store-step.js';
+import { createTenantBudgets } from './tenant-budgets.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 import type { ConversationIdentity } from '../records/identity.js';
 
@@ -79,10 +80,21 @@ export interface Activities {
 }
 
 export function createActivities(given: ActivityDependencies): Activities {
-  const { store, secrets = createKnownSecrets() } = given;
+  const { secrets = createKnownSecrets() } = given;
+  const tenantBudgets = createTenantBudgets(given, given.tenantBudgetRules);
+  const store = tenantBudgets?.counting(given.store) ?? given.store;
   const models = modelsWithoutSecrets(given.models, secrets);
   const limiter = createRateLimiter({ limits: store.rateLimits, models });
-  const dependencies = { lostMemories: new Set<string>(), recall: createRecall({ store }), limiter, ...given, models, secrets };
+  const dependencies = {
+    lostMemories: new Set<string>(),
+    recall: createRecall({ store }),
+    limiter,
+    ...given,
+    store,
+    models,
+    secrets,
+    tenantBudgets,
+  };
   const classified = <T>(work: () => Promise<T>): Promise<T> => leaving(secrets, work);
   return {
     'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),

@@ -1,5 +1,7 @@
 /** Limits that a provider puts on one key and one model, as its answers name them, and how a wait for one is worded. */
 
+import { formatDuration } from './time-in-words.js';
+
 /** `tokens`: of prompt and answer together, as OpenAI counts. All but `streams` are a minute's. */
 export const LIMIT_KINDS = ['requests', 'input', 'output', 'tokens', 'streams'] as const;
 export type LimitKind = (typeof LIMIT_KINDS)[number];
@@ -27,16 +29,11 @@ export interface PlaceInLine {
 
 /** `3rd in line for anthropic/claude-sonnet-5-5, about 12 s`. */
 export function describePlace({ position, expectedMs }: PlaceInLine, model: string): string {
-  return `${ordinal(position)} in line for ${model}, about ${describeSpan(expectedMs)}`;
+  return `${ordinal(position)} in line for ${model}, about ${formatDuration(expectedMs)}`;
 }
 
 function ordinal(count: number): string {
   const isTeen = count % 100 >= 11 && count % 100 <= 13;
   const end = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th');
   return `${count}${end}`;
-}
-
-function describeSpan(ms: number): string {
-  const seconds = Math.max(1, Math.round(ms / 1000));
-  return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }

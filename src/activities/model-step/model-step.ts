@@ -165,6 +165,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (known) return failed(known);
 
   // Take a place in line.
+  const usedUp = await dependencies.tenantBudgets?.usedUp(dependencies.key);
+  if (usedUp) return deferred('budget', tools, usedUp);
   const promptTokens = numbers.contextTokens + countFixedTokens(input, configured);
   const line = await takeRoom(dependencies, { model, id: `${dependencies.key.life}/${call.id}`, input: promptTokens });
   if ('place' in line) {

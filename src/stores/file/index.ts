@@ -51,6 +51,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins, createSignIns } from '../collections/mcp-servers.js';
+import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
@@ -109,6 +110,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     spendings: createFileSpendings(dir, atRest),
     facts: createFacts(collections),
     documents,
+    tenantSpendings: createTenantSpendings(collections),
     rateLimits: createFileRateLimits(dir, locks.withLock, options.clock),
     pins: createPins(collections),
     signIns: createSignIns(collections),

@@ -6,6 +6,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins, createSignIns } from '../collections/mcp-servers.js';
+import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
@@ -86,6 +87,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     ...withLifeWrites(ofLives, { guard, note: (key) => noteLife(link, key), byItself: true }),
     facts: createFacts(open),
     documents: createRedisDocuments(link),
+    tenantSpendings: createTenantSpendings(open),
     rateLimits: createRedisRateLimits(link, options.clock),
     pins: createPins(open),
     signIns: createSignIns(open),
