@@ -84,7 +84,7 @@ export function createActivities(given: ActivityDependencies): Activities {
   const tenantBudgets = createTenantBudgets(given, given.tenantBudgetRules);
   const store = tenantBudgets?.counting(given.store) ?? given.store;
   const models = modelsWithoutSecrets(given.models, secrets);
-  const limiter = createRateLimiter({ limits: store.rateLimits, models });
+  const limiter = createRateLimiter({ limits: store.rateLimits, models }, given.now);
   const dependencies = {
     lostMemories: new Set<string>(),
     recall: createRecall({ store }),

@@ -24,8 +24,8 @@ const FREE_MS = 30_000;
 const AWAY_MS = 10_000;
 /** Of a provider that refuses and does not say for how long. */
 const REFUSED_MS = 2_000;
-/** A limit of a day or a month: a call now and then finds out whether it is over. */
-const MAX_REFUSED_MS = 5 * 60_000;
+/** A limit of a day or a month: a call each minute finds out whether it is over. */
+const MAX_REFUSED_MS = 60_000;
 /** A wait that is spent where the call is. */
 const SHORT_MS = 1_000;
 
@@ -141,7 +141,7 @@ const BACKGROUND: readonly string[] = ['title', 'consolidate', 'care'];
 /** As Temporal names what a schedule starts. */
 const SCHEDULED = /-\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/;
 
-/** The same models, for calls beside a conversation's own: those that take room themselves say so by `onLimits`. */
+/** The same models, for calls beside a conversation's answers: those that take room themselves say so by `onLimits`. */
 export function withinLimits(models: Models, limiter: RateLimiter | undefined, scope: string): Models {
   if (!limiter) return models;
   let calls = 0;

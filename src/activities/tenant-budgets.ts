@@ -16,6 +16,7 @@ import type { Spending } from '../records/spending.js';
 import {
   budgetFor,
   describeUsed,
+  describeUsedUp,
   MARKS,
   periodEnd,
   PERIODS,
@@ -100,17 +101,8 @@ export function createTenantBudgets(
       const budget = budgetFor(rules, tenant);
       if (tenant === undefined || budget === undefined) return undefined;
       try {
-        const sums = await store.tenantSpendings.read({ namespace, tenant }, now());
-        for (const period of PERIODS) {
-          const limit = budget[period];
-          const { name, used } = sums[period];
-          if (limit === undefined || usedShare(used, limit) < 100) continue;
-          const until = periodEnd(period, name).slice(0, 16);
-          const message =
-            `${tenant} has used ${describeUsed(used, limit)} for ${period === 'day' ? 'this day' : 'this month'} (${name}, UTC): ` +
-            `say "continue" after ${until}Z, or once its budget is raised (PERDURA_TENANT_BUDGETS).`;
-          return { type: 'budget', message };
-        }
+        const message = describeUsedUp(tenant, budget, await store.tenantSpendings.read({ namespace, tenant }, now()));
+        if (message !== undefined) return { type: 'budget', message };
       } catch (error) {
         log.warn('what a tenant has used could not be read', { tenant, reason: errorMessage(error) });
       }

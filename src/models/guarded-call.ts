@@ -11,7 +11,7 @@ import { type Provider, toModelFailure } from './failure.js';
 import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type Served, type StreamOptions } from './model.js';
 import { Refusal, toRefusal, Unreachable } from './refusal.js';
 import { asObject, asText } from './wire.js';
-import { readLimits } from './limit-headers.js';
+import { readLimits } from '../records/rate-limit.js';
 import { createHash } from 'node:crypto';
 
 /** Of a provider that asks for a key. */

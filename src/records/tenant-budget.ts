@@ -58,3 +58,14 @@ export function describeUsed(used: Amount, { maxCostUsd, maxTokens }: PeriodBudg
     maxCostUsd !== undefined && usedShare(used, { maxCostUsd }) >= usedShare(used, maxTokens === undefined ? {} : { maxTokens });
   return isCost ? `$${toUsd(used).toFixed(2)} of its $${maxCostUsd}` : `${used.tokens} of its ${maxTokens} tokens`;
 }
+
+/** Why there is nothing left, and from when there is again; undefined while there is. */
+export function describeUsedUp(tenant: string, budget: TenantBudget, sums: PeriodSums): string | undefined {
+  const period = PERIODS.find((one) => usedShare(sums[one].used, budget[one] ?? {}) >= 100);
+  if (period === undefined) return undefined;
+  const { name, used } = sums[period];
+  return (
+    `${tenant} has used ${describeUsed(used, budget[period] ?? {})} for this ${period} (${name}, UTC): ` +
+    `say "continue" after ${periodEnd(period, name).slice(0, 16)}Z, or once its budget is raised (PERDURA_TENANT_BUDGETS).`
+  );
+}

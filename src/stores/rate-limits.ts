@@ -2,13 +2,13 @@
  * Limits of providers that all workers share: how many requests and tokens a minute, and how many streams at once, one key may have of one
  * model. A call takes room before it goes out, or gets a place in line and comes back; no worker waits for another.
  *
- * Here are the port, and what each of its calls does to a state, as the file store does it; redis/rate-limits.ts says the same in Lua.
+ * Here are the port, and what each of its calls does to a state, as the file store does it; redis-rate-limits.ts says the same in Lua.
  *
- * @rule limits/fair-line: Tenants have equal shares of what a limit gives, and what works in the background one in BACKGROUND_COST + 1;
+ * @rule stores/fair-line: Tenants have equal shares of what a limit gives, and what works in the background one in BACKGROUND_COST + 1;
  *   within a share a conversation's second call goes behind the first ones of the others. (test: test/stores/rate-limits-contract.ts)
- * @rule limits/room-comes-back: Of a worker that died the room and the place are free again after LEASE_MS and GRACE_MS. (test:
+ * @rule stores/room-comes-back: Of a worker that died the room and the place are free again after LEASE_MS and GRACE_MS. (test:
  *   test/stores/rate-limits-contract.ts)
- * @rule limits/answers-correct: What an answer says is left is true, less what the provider had not seen by then: a level that differs is
+ * @rule stores/answers-correct: What an answer says is left is true, less what the provider had not seen by then: a level that differs is
  *   corrected, and so is what a token of an estimate counts for. (test: test/stores/rate-limits-contract.ts)
  */
 
@@ -90,7 +90,7 @@ export const BACKGROUND_COST = 16;
 export const [MIN_WAIT_MS, MAX_WAIT_MS] = [250, 30_000];
 /** Of a limit, left alone: estimates miss, and a provider may round. */
 export const RESERVE = 0.02;
-/** Share of a limit that must have been asked for before what was counted says how the provider counts. */
+/** Share of a limit that must have been estimated for before what was counted says how the provider counts. */
 export const LEARNS_FROM = 0.02;
 /** Of what an estimate counts for. */
 export const [LEAST_RATIO, MOST_RATIO] = [0.02, 100];
@@ -109,11 +109,11 @@ export interface Bucket {
   /** Place in SOURCES. */
   source: number;
   /** All that was estimated since the beginning. */
-  asked: number;
+  estimated: number;
   /** What the last answer told that counted for the ratio; -1: none. */
   seen: number;
   seenAt: number;
-  seenAsked: number;
+  seenEstimated: number;
 }
 
 interface Flow {
@@ -135,7 +135,7 @@ interface Lease {
   /** What it was estimated at, by kind, and all that had been by then. */
   base: { [kind: string]: number };
   need: { [kind: string]: number };
-  asked: { [kind: string]: number };
+  estimated: { [kind: string]: number };
   at: number;
   until: number;
   isHeard: number;
@@ -189,16 +189,15 @@ export function take(state: LimiterState, claim: LimitClaim, now: number): Taken
   for (const kind of kinds) {
     const { limit, ratio, level, rate } = bucket(state, kind);
     const isStreams = kind === 'streams';
-    const most = isStreams ? limit : limit - reserveOf(limit);
+    const most = isStreams ? limit : limit - toReserve(limit);
     need[kind] = isStreams ? 1 : Math.min(most, base[kind] * ratio);
     const speed = isStreams ? limit / state.duration : rate;
-    const left = isStreams ? limit - Object.keys(state.leases).length : level - reserveOf(limit);
+    const left = isStreams ? limit - Object.keys(state.leases).length : level - toReserve(limit);
     cost = Math.max(cost, need[kind] / speed);
     slack = Math.min(slack, (left - need[kind]) / speed);
   }
-  const name = toFlow(claim);
-  enter(state, { id: claim.id, name, conversation: claim.conversation, cost });
-  const { position, aheadMs } = placeOf(state, claim.id, name);
+  const name = enter(state, { id: claim.id, name: toFlow(claim), conversation: claim.conversation, cost });
+  const { position, aheadMs } = findPlace(state, claim.id, name);
   const wait = Math.max(aheadMs - slack, state.blocked - now + (state.blocked > now ? aheadMs : 0));
   if (wait <= 0) {
     grant(state, claim.id, { name, cost, base, need, kinds, now });
@@ -215,7 +214,7 @@ function estimate({ input, output }: LimitClaim): { readonly [K in LimitKind]: n
   return { requests: 1, input, output, tokens: input + output, streams: 1 };
 }
 
-function reserveOf(limit: number): number {
+function toReserve(limit: number): number {
   return Math.floor(limit * RESERVE);
 }
 
@@ -244,7 +243,7 @@ function setLimits(state: LimiterState, set: PerKind): void {
 }
 
 function newBucket(limit: number, rate: number, level: number, source: number): Bucket {
-  return { limit, rate, level, ratio: 1, source, asked: 0, seen: -1, seenAt: 0, seenAsked: 0 };
+  return { limit, rate, level, ratio: 1, source, estimated: 0, seen: -1, seenAt: 0, seenEstimated: 0 };
 }
 
 function resize(known: Bucket, limit: number, rate: number, source: number): void {
@@ -256,16 +255,17 @@ function waitingIn({ flows }: LimiterState): number {
   return Object.values(flows).reduce((sum, { count }) => sum + count, 0);
 }
 
+/** The share in which it waits: the first one that it had. */
 function enter(
   state: LimiterState,
   { id, name, conversation, cost }: { readonly id: string; readonly name: string; readonly conversation: string; readonly cost: number },
-): void {
+): string {
   const known = state.tickets[id];
   if (known) {
     const flow = state.flows[known.flow];
     if (flow) flow.cost += cost - known.cost;
     known.cost = cost;
-    return;
+    return known.flow;
   }
   const flow = (state.flows[name] ??= { start: state.virtual, count: 0, cost: 0 });
   if (flow.count === 0) flow.start = Math.max(flow.start, state.virtual);
@@ -274,6 +274,7 @@ function enter(
   state.tickets[id] = { flow: name, conversation, order: state.number + same * flow.count, cost, until: state.at + MAX_WAIT_MS };
   flow.count += 1;
   flow.cost += cost;
+  return name;
 }
 
 function leave(state: LimiterState, id: string): void {
@@ -290,8 +291,8 @@ function leave(state: LimiterState, id: string): void {
   else if (flow.count === 0 && flow.start <= state.virtual) delete state.flows[ticket.flow];
 }
 
-/** (limits/fair-line) */
-function placeOf(state: LimiterState, id: string, name: string): { readonly position: number; readonly aheadMs: number } {
+/** (stores/fair-line) */
+function findPlace(state: LimiterState, id: string, name: string): { readonly position: number; readonly aheadMs: number } {
   const [ticket, flow] = [state.tickets[id] as Ticket, state.flows[name] as Flow];
   const before = Object.entries(state.tickets).filter(
     ([other, { flow: of, order }]) => of === name && (order < ticket.order || (order === ticket.order && other < id)),
@@ -335,19 +336,19 @@ function grant(
   state.virtual = Math.max(state.virtual, flow.start);
   flow.start += cost * weigh(name);
   leave(state, id);
-  const lease: Lease = { base: {}, need: {}, asked: {}, at: now, until: now + LEASE_MS, isHeard: 0 };
+  const lease: Lease = { base: {}, need: {}, estimated: {}, at: now, until: now + LEASE_MS, isHeard: 0 };
   for (const kind of kinds) {
     const one = bucket(state, kind);
     if (kind !== 'streams') one.level -= need[kind] ?? 0;
-    one.asked += base[kind];
+    one.estimated += base[kind];
     lease.base[kind] = base[kind];
     lease.need[kind] = need[kind] ?? 0;
-    lease.asked[kind] = one.asked;
+    lease.estimated[kind] = one.estimated;
   }
   state.leases[id] = lease;
 }
 
-/** (limits/answers-correct) */
+/** (stores/answers-correct) */
 export function learn(state: LimiterState, id: string, seen: TimedLimits, set: PerKind, now: number): void {
   pass(state, now);
   const lease = state.leases[id];
@@ -368,13 +369,13 @@ export function learn(state: LimiterState, id: string, seen: TimedLimits, set: P
     }
     // A period is known for sure only once much of the limit was used.
     if (known.limit !== limit || known.source !== source || perMs !== 60_000) resize(known, limit, rate, source);
-    const asked = lease?.asked[kind];
-    if (!lease || asked === undefined) {
+    const estimated = lease?.estimated[kind];
+    if (!lease || estimated === undefined) {
       known.level = Math.min(known.level, remaining);
       continue;
     }
-    correct(state, known, { kind, id, lease, asked, remaining, now });
-    if (kind !== 'requests') learnRatio(known, { asked, remaining, now });
+    correct(state, known, { kind, id, lease, estimated, remaining, now });
+    if (kind !== 'requests') learnRatio(known, { estimated, remaining, now });
   }
   if (lease) lease.isHeard = 1;
 }
@@ -382,11 +383,11 @@ export function learn(state: LimiterState, id: string, seen: TimedLimits, set: P
 const DAY_MS = 86_400_000;
 
 export function withPeriods(seen: SeenLimits): TimedLimits {
-  return Object.fromEntries(Object.entries(seen).map(([kind, one]) => [kind, { ...one, perMs: periodOf(one) }]));
+  return Object.fromEntries(Object.entries(seen).map(([kind, one]) => [kind, { ...one, perMs: toPeriod(one) }]));
 }
 
 /** For what time a limit counts: a minute, unless it takes much longer until what was used is there again. */
-function periodOf({ limit, remaining, resetMs }: SeenLimit): number {
+function toPeriod({ limit, remaining, resetMs }: SeenLimit): number {
   const used = limit - remaining;
   if (resetMs === undefined || used < limit / 5) return 60_000;
   const whole = (resetMs * limit) / used;
@@ -401,14 +402,14 @@ function correct(
     readonly kind: LimitKind;
     readonly id: string;
     readonly lease: Lease;
-    readonly asked: number;
+    readonly estimated: number;
     readonly remaining: number;
     readonly now: number;
   },
 ): void {
-  let unseen = known.asked - of.asked;
-  for (const [other, { base, asked, isHeard }] of Object.entries(state.leases)) {
-    const isBefore = (asked[of.kind] ?? 0) <= of.asked;
+  let unseen = known.estimated - of.estimated;
+  for (const [other, { base, estimated, isHeard }] of Object.entries(state.leases)) {
+    const isBefore = (estimated[of.kind] ?? 0) <= of.estimated;
     if (isBefore && (of.kind === 'output' || (other !== of.id && isHeard === 0))) unseen += base[of.kind] ?? 0;
   }
   const least = of.remaining - unseen * known.ratio;
@@ -416,8 +417,8 @@ function correct(
   known.level = Math.min(known.limit, most, Math.max(least, known.level));
 }
 
-function learnRatio(known: Bucket, of: { readonly asked: number; readonly remaining: number; readonly now: number }): void {
-  const more = of.asked - known.seenAsked;
+function learnRatio(known: Bucket, of: { readonly estimated: number; readonly remaining: number; readonly now: number }): void {
+  const more = of.estimated - known.seenEstimated;
   if (known.seen >= 0 && (more <= 0 || more * known.ratio < known.limit * LEARNS_FROM)) return;
   const filled = known.seen + known.rate * (of.now - known.seenAt);
   // A bucket that was full says nothing of what was taken out meanwhile.
@@ -425,7 +426,7 @@ function learnRatio(known: Bucket, of: { readonly asked: number; readonly remain
     const ratio = Math.min(MOST_RATIO, Math.max(LEAST_RATIO, (filled - of.remaining) / more));
     known.ratio = known.ratio * 0.7 + ratio * 0.3;
   }
-  Object.assign(known, { seen: of.remaining, seenAt: of.now, seenAsked: of.asked });
+  Object.assign(known, { seen: of.remaining, seenAt: of.now, seenEstimated: of.estimated });
 }
 
 export function release(state: LimiterState, id: string, { refusedMs, input, output }: Outcome, now: number): void {

@@ -55,7 +55,7 @@ test('without any setting everything has its default', () => {
     searchCacheBytes: 256 * 1024 * 1024,
     filesQuota: 1024 * 1024 * 1024,
     fetchAllow: [],
-    webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'],
+    webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting', 'budget.reached'],
     cwd,
     temporalEnv: {},
   });

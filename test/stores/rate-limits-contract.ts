@@ -71,6 +71,15 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       expect(await limits.take(of, call('a'))).toEqual({ status: 'granted' });
     });
 
+    test('keep a call in the share where it came first', async () => {
+      await useUp();
+      await limits.take(of, call('a'));
+      expect(await limits.take(of, call('a', { isBackground: true, tenant: 'beta' }))).toMatchObject({ position: 1, waiting: 1 });
+      passes(1_000);
+      expect(await limits.take(of, call('a', { isBackground: true }))).toEqual({ status: 'granted' });
+      expect(await limits.take(of, call('b'))).toMatchObject({ status: 'wait', position: 1, waiting: 1 });
+    });
+
     test('share out by tenant, however many calls one of them has', async () => {
       await useUp();
       for (let i = 0; i < 20; i++) await limits.take(of, call(`a${i}`, { tenant: 'acme' }));

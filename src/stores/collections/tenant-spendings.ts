@@ -25,11 +25,11 @@ type SumRecord = Exclude<TenantRecord, { kind: 'counted' }>;
 const CODEC = recordCodec<TenantRecord>(recordSchema, ({ kind, name }) => `${kind}:${name}`);
 
 export function createTenantSpendings(open: OpenCollection): TenantSpendings {
-  const openOf = (owner: Parameters<TenantSpendings['read']>[0]) => open({ name: 'tenant-spendings', key: owner }, CODEC);
+  const openFor = (owner: Parameters<TenantSpendings['read']>[0]) => open({ name: 'tenant-spendings', key: owner }, CODEC);
   return {
     async add(owner, id, at, more) {
       let sums = sumsIn([], at);
-      await openOf(owner).change(`count what ${owner.tenant} has used`, (records) => {
+      await openFor(owner).change(`count what ${owner.tenant} has used`, (records) => {
         const counted = records.find((one) => one.kind === 'counted')?.ids ?? [];
         const before = sumsIn(records, at);
         if (counted.includes(id)) {
@@ -47,12 +47,12 @@ export function createTenantSpendings(open: OpenCollection): TenantSpendings {
     },
 
     async read(owner, at) {
-      const { items } = await openOf(owner).read(`read what ${owner.tenant} has used`);
+      const { items } = await openFor(owner).read(`read what ${owner.tenant} has used`);
       return sumsIn(items, at);
     },
 
     tell: (owner, period, name, mark) =>
-      openOf(owner).change(`note that ${owner.tenant} was told`, (records) => {
+      openFor(owner).change(`note that ${owner.tenant} was told`, (records) => {
         const known = records.find((one) => one.kind === period && one.name === name);
         if (known === undefined || known.kind === 'counted' || known.told.includes(mark)) return undefined;
         return records.map((one) => (one === known ? { ...known, told: [...known.told, mark] } : one));

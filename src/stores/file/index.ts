@@ -17,7 +17,7 @@
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
  * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
  * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/`; `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
- * `<dir>/limits/` what is left of limits of providers (rate-limits.ts), `<dir>/store-id` the name that the store gave itself.
+ * `<dir>/limits/` what is left of limits of providers (file-rate-limits.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -40,7 +40,7 @@ import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
-import { createFileRateLimits } from './rate-limits.js';
+import { createFileRateLimits } from '../file-rate-limits.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
 import { createFileCalls, createFileHandles } from './handles.js';

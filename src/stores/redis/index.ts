@@ -18,7 +18,7 @@ import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
 import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
-import { createRedisRateLimits } from './rate-limits.js';
+import { createRedisRateLimits } from '../redis-rate-limits.js';
 import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';

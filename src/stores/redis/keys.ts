@@ -53,7 +53,7 @@
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
  * The leases of workers are under `perdura:{w:<namespace>:<task queue>}:<what>` (leases.ts), limits of providers under
- * `perdura:{r:<provider/model#account>}:<what>` (rate-limits.ts).
+ * `perdura:{r:<provider/model#account>}:<what>` (redis-rate-limits.ts).
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */

@@ -9,7 +9,6 @@
  *   before any write. (test: test/stores/redis/redis.test.ts)
  */
 import { REMEMBERED_EVENT_IDS } from '../store.js';
-import { LIMIT } from './limit-script.js';
 
 /** As what Redis answers where a life was deleted. */
 export const DELETED = 'DELETED the conversation was deleted';
@@ -369,7 +368,6 @@ export const SCRIPTS = {
   perduraSeeHand: { lua: SEE_HAND, numberOfKeys: 2 },
   perduraAppendHistory: { lua: `${NOT_ERASED}${APPEND_HISTORY}`, numberOfKeys: 3 },
   perduraReplaceItems: { lua: REPLACE_ITEMS, numberOfKeys: 1 },
-  perduraLimit: { lua: LIMIT, numberOfKeys: 6 },
 } as const;
 
 /** The answers of the scripts. */
@@ -394,6 +392,4 @@ export interface ScriptAnswers {
   readonly perduraSeeHand: number;
   readonly perduraAppendHistory: readonly ['known' | 'superseded' | 'appended'] | readonly ['fallback', string];
   readonly perduraReplaceItems: number;
-  /** By what was to be done (rate-limits.ts). */
-  readonly perduraLimit: readonly (string | number)[];
 }

@@ -1,8 +1,20 @@
 /**
- * What `take`, `learn` and `release` of rate-limits.ts do to a state, in Lua: each decision must be one step for all workers. The contract
- * test runs both over the same random calls.
+ * Limits of providers in Redis, each under `perdura:{r:<provider/model#account>}:<what>` (rate-limits.ts has the port and the rules), where
+ * `<what>` is
+ *
+ *   state    what a call changes, by MessagePack: cjson would round the numbers
+ *   tickets  hash, id of a call -> its place in line
+ *   line     sorted set by name: share, number in it, id
+ *   leases   hash, id of a call that has room -> what was taken for it
+ *   ends     sorted set, `t` and a ticket's id or `l` and a lease's -> when it ends
+ *   same     hash, share and conversation -> calls that wait
+ *
+ * Nothing of it is needed once no call waits. The script says in Lua what `take`, `learn` and `release` do to a state: each decision must be
+ * one step for all workers. The contract test runs both over the same random calls.
  */
-import { LEASE_MS, LIMIT_KINDS } from '../../records/rate-limit.js';
+import { escapedForKey, literally } from './redis/keys.js';
+import { scanKeys, type RedisLink } from './redis/link.js';
+import { LEASE_MS, LIMIT_KINDS } from '../records/rate-limit.js';
 import {
   BACKGROUND_COST,
   BY_ANSWERS,
@@ -21,10 +33,21 @@ import {
   MOST_GUESSED,
   MOST_RATIO,
   RESERVE,
-} from '../rate-limits.js';
+  showLimiter,
+  toFlow,
+  withPeriods,
+  type LimiterState,
+  type RateLimits,
+  type Taken,
+} from './rate-limits.js';
+
+const COMMAND = 'perduraLimit';
+type LimitingRedis = { readonly [COMMAND]: (...args: string[]) => Promise<readonly (string | number)[]> };
+
+const WHAT = ['state', 'tickets', 'line', 'leases', 'ends', 'same'] as const;
 
 /** KEYS: state, tickets, line, leases, ends, same. ARGV: what to do, now or '' for this server's clock, what is given as JSON. */
-export const LIMIT = `
+const LIMIT = `
 local doing, given = ARGV[1], cjson.decode(ARGV[3])
 local now = tonumber(ARGV[2])
 if not now then
@@ -37,7 +60,7 @@ local state = stored and cmsgpack.unpack(stored)
   or {at = now, virtual = 0, blocked = 0, duration = ${FIRST_DURATION_MS}, number = 0, head = '', headCost = 0, buckets = {}, flows = {}}
 local buckets = state.buckets
 
-local function reserveOf(limit) return math.floor(limit * ${RESERVE}) end
+local function toReserve(limit) return math.floor(limit * ${RESERVE}) end
 local function weigh(name) return string.sub(name, 1, 1) == '-' and ${BACKGROUND_COST} or 1 end
 local function unpacked(key, id)
   local text = redis.call('HGET', key, id)
@@ -81,7 +104,7 @@ local function pass()
 end
 
 local function newBucket(limit, rate, level, source)
-  return {limit = limit, rate = rate, level = level, ratio = 1, source = source, asked = 0, seen = -1, seenAt = 0, seenAsked = 0}
+  return {limit = limit, rate = rate, level = level, ratio = 1, source = source, estimated = 0, seen = -1, seenAt = 0, seenEstimated = 0}
 end
 
 local function resize(known, limit, rate, source)
@@ -129,7 +152,7 @@ local function putTicket(id, ticket)
   redis.call('ZADD', KEYS[5], string.format('%.0f', ticket.ends), 't' .. id)
 end
 
-local function placeOf(id, name, ticket)
+local function findPlace(id, name, ticket)
   local flow = state.flows[name]
   local before = redis.call('ZLEXCOUNT', KEYS[3], '[' .. name .. '\\0', '(' .. ticket.member)
   local average = flow.cost / flow.count
@@ -175,16 +198,17 @@ local function take()
     local one = buckets[kind]
     if one then
       local isStreams = kind == 'streams'
-      local most = isStreams and one.limit or one.limit - reserveOf(one.limit)
+      local most = isStreams and one.limit or one.limit - toReserve(one.limit)
       need[kind] = isStreams and 1 or math.min(most, base[kind] * one.ratio)
       local speed = isStreams and one.limit / state.duration or one.rate
-      local left = isStreams and one.limit - redis.call('HLEN', KEYS[4]) or one.level - reserveOf(one.limit)
+      local left = isStreams and one.limit - redis.call('HLEN', KEYS[4]) or one.level - toReserve(one.limit)
       cost = math.max(cost, need[kind] / speed)
       slack = math.min(slack, (left - need[kind]) / speed)
     end
   end
   local ticket = enter(id, name, given.conversation, cost)
-  local position, aheadMs = placeOf(id, name, ticket)
+  name = ticket.flow
+  local position, aheadMs = findPlace(id, name, ticket)
   local wait = math.max(aheadMs - slack, state.blocked - now + (state.blocked > now and aheadMs or 0))
   if wait <= 0 then
     local flow = state.flows[name]
@@ -192,13 +216,13 @@ local function take()
     flow.start = flow.start + cost * weigh(name)
     putTicket(id, ticket)
     leave(id)
-    lease = {base = {}, need = {}, asked = {}, at = now, ends = now + ${LEASE_MS}, isHeard = 0}
+    lease = {base = {}, need = {}, estimated = {}, at = now, ends = now + ${LEASE_MS}, isHeard = 0}
     for _, kind in ipairs(KINDS) do
       local one = buckets[kind]
       if one then
         if kind ~= 'streams' then one.level = one.level - need[kind] end
-        one.asked = one.asked + base[kind]
-        lease.base[kind], lease.need[kind], lease.asked[kind] = base[kind], need[kind], one.asked
+        one.estimated = one.estimated + base[kind]
+        lease.base[kind], lease.need[kind], lease.estimated[kind] = base[kind], need[kind], one.estimated
       end
     end
     putLease(id, lease)
@@ -211,15 +235,15 @@ local function take()
   return {'wait', position, waitingIn(), ms, string.format('%.0f', math.ceil(wait))}
 end
 
-local function learnRatio(known, asked, remaining)
-  local more = asked - known.seenAsked
+local function learnRatio(known, estimated, remaining)
+  local more = estimated - known.seenEstimated
   if known.seen >= 0 and (more <= 0 or more * known.ratio < known.limit * ${LEARNS_FROM}) then return end
   local filled = known.seen + known.rate * (now - known.seenAt)
   if known.seen >= 0 and filled < known.limit then
     local ratio = math.min(${MOST_RATIO}, math.max(${LEAST_RATIO}, (filled - remaining) / more))
     known.ratio = known.ratio * 0.7 + ratio * 0.3
   end
-  known.seen, known.seenAt, known.seenAsked = remaining, now, asked
+  known.seen, known.seenAt, known.seenEstimated = remaining, now, estimated
 end
 
 local function learn()
@@ -237,23 +261,23 @@ local function learn()
       local remaining = math.max(0, told.remaining - (told.limit - limit))
       local rate = limit / (source == ${BY_SETTING} and 60000 or told.perMs)
       local known = buckets[kind]
-      local asked = lease and lease.asked[kind]
+      local estimated = lease and lease.estimated[kind]
       if not known then
         buckets[kind] = newBucket(limit, rate, remaining, source)
       else
         if known.limit ~= limit or known.source ~= source or told.perMs ~= 60000 then resize(known, limit, rate, source) end
-        if not asked then
+        if not estimated then
           known.level = math.min(known.level, remaining)
         else
-          local unseen = known.asked - asked
+          local unseen = known.estimated - estimated
           for other, one in pairs(all) do
-            local isBefore = (one.asked[kind] or 0) <= asked
+            local isBefore = (one.estimated[kind] or 0) <= estimated
             if isBefore and (kind == 'output' or (other ~= id and one.isHeard == 0)) then unseen = unseen + (one.base[kind] or 0) end
           end
           local least = remaining - unseen * known.ratio
           local highest = remaining + known.rate * math.max(0, now - lease.at)
           known.level = math.min(known.limit, highest, math.max(least, known.level))
-          if kind ~= 'requests' then learnRatio(known, asked, remaining) end
+          if kind ~= 'requests' then learnRatio(known, estimated, remaining) end
         end
       end
     end
@@ -313,3 +337,55 @@ if stored or next(buckets) ~= nil or state.blocked > now then
 end
 return answer or {}
 `;
+
+/** `clock`: of tests; else Redis has the time, since the clocks of machines differ. */
+export function createRedisRateLimits(link: RedisLink, clock?: () => number): RateLimits {
+  link.redis.defineCommand(COMMAND, { lua: LIMIT, numberOfKeys: WHAT.length });
+  const run = (attempt: string, of: string, doing: string, given: object): Promise<unknown> =>
+    link.ask(`${attempt} ${of}`, (redis) =>
+      (redis as unknown as LimitingRedis)[COMMAND](
+        ...WHAT.map((what) => limitKey(of, what)),
+        doing,
+        clock ? String(clock()) : '',
+        JSON.stringify(given),
+      ),
+    );
+  return {
+    async take(of, claim) {
+      const { tenant: _tenant, isBackground: _isBackground, ...rest } = claim;
+      const [status, position, waiting, ms, expectedMs] = (await run('take room of', of, 'take', { ...rest, flow: toFlow(claim) })) as [
+        Taken['status'],
+        ...number[],
+      ];
+      if (status !== 'wait') return { status };
+      return { status, position: Number(position), waiting: Number(waiting), ms: Number(ms), expectedMs: Number(expectedMs) };
+    },
+
+    async learn(of, id, seen, set) {
+      await run('note what is left of', of, 'learn', { id, seen: withPeriods(seen), set });
+    },
+
+    async release(of, id, outcome) {
+      await run('give back room of', of, 'release', { id, ...outcome });
+    },
+
+    async list() {
+      const attempt = 'see the limits of providers';
+      const names = new Set<string>();
+      for await (const key of scanKeys(link, attempt, literally('perdura:{r:'))) {
+        const of = /^perdura:\{r:([^}]*)\}:state$/.exec(key)?.[1];
+        if (of !== undefined) names.add(decodeURIComponent(of));
+      }
+      return Promise.all(
+        [...names].sort().map(async (of) => {
+          const [state, streams, now] = (await run('see the limits of', of, 'show', {})) as [string, number, string];
+          return showLimiter(of, JSON.parse(state) as Omit<LimiterState, 'tickets' | 'leases'>, streams, Number(now));
+        }),
+      );
+    },
+  };
+}
+
+function limitKey(of: string, what: (typeof WHAT)[number]): string {
+  return `perdura:{r:${escapedForKey(of)}}:${what}`;
+}

@@ -1,7 +1,7 @@
 /** Limits of providers as files, `<dir>/limits/<provider/model#account>.json`, each changed under a lock (rate-limits.ts). */
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isRecord } from '../../platform/json.js';
+import { isRecord } from '../platform/json.js';
 import {
   isForgotten,
   learn,
@@ -13,19 +13,29 @@ import {
   withPeriods,
   type LimiterState,
   type RateLimits,
-} from '../rate-limits.js';
-import { describeErrors, unlessAbsent } from './errors.js';
-import type { WithLock } from './lock.js';
-import { fromFileName, toFileName } from './paths.js';
+} from './rate-limits.js';
+import { describeErrors, unlessAbsent } from './file/errors.js';
+import type { WithLock } from './file/lock.js';
+import { fromFileName, toFileName } from './file/paths.js';
 
 const END = '.json';
 
 export function createFileRateLimits(dir: string, withLock: WithLock, clock: () => number = Date.now): RateLimits {
   const folder = join(dir, 'limits');
+  /** Calls of one process take turns: of many that look at one lock the last one would have to look for long. */
+  const turns = new Map<string, Promise<unknown>>();
+  const inTurn = <T>(path: string, work: () => Promise<T>): Promise<T> => {
+    const turn = (turns.get(path) ?? Promise.resolve()).then(work, work);
+    turns.set(path, turn);
+    const leave = (): void => void (turns.get(path) === turn && turns.delete(path));
+    turn.then(leave, leave);
+    return turn;
+  };
   const change = <T>(attempt: string, of: string, step: (state: LimiterState, now: number) => T): Promise<T> => {
     const path = join(folder, `${toFileName(of)}${END}`);
+    const locked = (work: () => Promise<T>): Promise<T> => inTurn(path, () => withLock(`${path}.lock`, work));
     return describeErrors(path, `${attempt} ${of}`, () =>
-      withLock(`${path}.lock`, async () => {
+      locked(async () => {
         const now = clock();
         const known = await readState(path);
         const state = known && !isForgotten(known, now) ? known : newLimiter(now);

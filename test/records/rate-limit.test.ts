@@ -1,5 +1,5 @@
 /** What headers say of limits, as providers document them and as servers that speak nearly so send them. */
-import { readLimits } from '../../src/models/limit-headers.js';
+import { readLimits } from '../../src/records/rate-limit.js';
 
 const NOW = Date.parse('2026-11-29T12:00:00Z');
 const read = (headers: Record<string, string>): ReturnType<typeof readLimits> => readLimits(new Headers(headers), NOW);
