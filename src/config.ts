@@ -29,7 +29,7 @@ import { decodeText } from './records/file-type.js';
 export { otelProblems, type OtelSettings } from './config/otel-settings.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
-export { secretsInEndpoint, webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
+export { secretsInEndpoint, tenantBudgets, webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
 
 /**
  * The settings, each under its `key` in the table of `config/settings.ts`, which says what it means. Folders and files are

@@ -142,7 +142,8 @@ export type { Earlier, FoldedEpisode } from './memory/compaction/snapshot.js';
 export type { FlatTurn } from './memory/compaction/recent-turns.js';
 export type { Ask } from './memory/long-record.js';
 export type { RecallQuery } from './memory/recall/recall.js';
-export type { Compat, DeclaredModel } from './models/known-models.js';
+export type { Compat, DeclaredLimits, DeclaredModel } from './models/known-models.js';
+export type { LimitKind, SeenLimit, SeenLimits } from './records/rate-limit.js';
 export type { CompactionRecord, Episode, EpisodeFold, EpisodeLinks, Fact, SentFiles, Task } from './records/episodes.js';
 export type { ItemRecord, TransformUnit } from './records/memory/agent-memory.js';
 export type {

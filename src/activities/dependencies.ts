@@ -14,9 +14,12 @@ import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { BackgroundEmbedding } from '../memory/recall/open-recall.js';
 import type { Recall } from '../memory/recall/recall.js';
+import type { TenantBudgets } from './tenant-budgets.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/tool.js';
+import type { TenantBudgetRule } from '../records/tenant-budget.js';
+import type { RateLimiter } from './rate-limiter.js';
 import type { RememberedWrite } from '../heal/restore-memory.js';
 import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 
@@ -74,6 +77,12 @@ export interface ActivityDependencies {
   readonly isEnding?: () => boolean;
   /** Which models cannot answer now, as this worker has seen. Without it each is called every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
+  /** Keeps to the limits of providers, together with all workers. Without it only refusals do. */
+  readonly limiter?: RateLimiter;
+  /** What tenants may use in a day and a month. Default: nothing is set. */
+  readonly tenantBudgetRules?: readonly TenantBudgetRule[];
+  /** Made of these rules. */
+  readonly tenantBudgets?: Pick<TenantBudgets, 'usedUp'> | undefined;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that nothing shows: neither what models and tools say, nor what activities answer. */

@@ -38,6 +38,7 @@ import { createRecall } from '../memory/recall/recall.js';
 import { modelsWithoutSecrets } from '../models/without-secrets.js';
 import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 import { evict } from './memory/evict.js';
+import { createRateLimiter, withinLimits } from './rate-limiter.js';
 import { modelStep } from './model-step/model-step.js';
 import { openOrigin } from './lineage/open-origin.js';
 import { rewind } from './lineage/past.js';
@@ -45,6 +46,7 @@ import { runTool } from './tools/run-tool.js';
 import { makeTitle } from './make-title.js';
 import { deliver, postWebhook } from './webhooks/deliver.js';
 import { storeStep, recall } from './store-step.js';
+import { createTenantBudgets } from './tenant-budgets.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 import type { ConversationIdentity } from '../records/identity.js';
 
@@ -78,9 +80,21 @@ export interface Activities {
 }
 
 export function createActivities(given: ActivityDependencies): Activities {
-  const { store, secrets = createKnownSecrets() } = given;
+  const { secrets = createKnownSecrets() } = given;
+  const tenantBudgets = createTenantBudgets(given, given.tenantBudgetRules);
+  const store = tenantBudgets?.counting(given.store) ?? given.store;
   const models = modelsWithoutSecrets(given.models, secrets);
-  const dependencies = { lostMemories: new Set<string>(), recall: createRecall({ store }), ...given, models, secrets };
+  const limiter = createRateLimiter({ limits: store.rateLimits, models }, given.now);
+  const dependencies = {
+    lostMemories: new Set<string>(),
+    recall: createRecall({ store }),
+    limiter,
+    ...given,
+    store,
+    models,
+    secrets,
+    tenantBudgets,
+  };
   const classified = <T>(work: () => Promise<T>): Promise<T> => leaving(secrets, work);
   return {
     'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),
@@ -93,11 +107,11 @@ export function createActivities(given: ActivityDependencies): Activities {
     evict: ofOne(dependencies, evict),
     'open-origin': ofOne(dependencies, beating(openOrigin)),
     rewind: ofOne(dependencies, beating(rewind)),
-    consolidate: (input) => classified(() => beating(consolidate)(dependencies, input)),
+    consolidate: (input) => classified(() => beating(consolidate)(ofScope(dependencies, input.scope), input)),
     remember: (input) => classified(() => remember(store, input)),
     forget: (input) => classified(() => forget(store, input)),
     review: (input) => classified(() => review(store, input)),
-    care: (input) => classified(() => beating(care)(dependencies, input)),
+    care: (input) => classified(() => beating(care)(ofScope(dependencies, input.scope), input)),
     'look-after': (input) => classified(() => lookAfter(dependencies, input)),
     truncate: ofOne(dependencies, truncate),
     deliver: ofOne(dependencies, deliver),
@@ -114,6 +128,11 @@ function ofOne<Input extends { readonly identity: ConversationIdentity }, Output
   perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
   return (input) => leaving(dependencies.secrets, async () => perform(ofConversation(dependencies, input.identity), input));
+}
+
+/** For work on a scope's memory. */
+function ofScope<Dependencies extends ActivityDependencies>(dependencies: Dependencies, scope: string): Dependencies {
+  return { ...dependencies, models: withinLimits(dependencies.models, dependencies.limiter, scope) };
 }
 
 /** Where tools run, or are looked at. */

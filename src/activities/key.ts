@@ -7,6 +7,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { type ConversationIdentity, readTenant } from '../records/identity.js';
 import type { ScopeKey } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
+import { withinLimits } from './rate-limiter.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
 export function ofConversation(dependencies: ActivityDependencies, identity: ConversationIdentity): ConversationDependencies {
@@ -16,6 +17,7 @@ export function ofConversation(dependencies: ActivityDependencies, identity: Con
   return {
     ...dependencies,
     workspace: workspacePath(dependencies.workspace, scope),
+    models: withinLimits(dependencies.models, dependencies.limiter, scope),
     identity,
     key: { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope },
   };

@@ -355,6 +355,12 @@ const OTHERS = [
     meaning: 'JSON file of rules that send the events of single scopes and tenants to other addresses',
   },
   {
+    name: 'PERDURA_TENANT_BUDGETS',
+    key: 'tenantBudgetFile',
+    ...optionalPath,
+    meaning: 'JSON file of what tenants may use in a day and in a month',
+  },
+  {
     name: 'PERDURA_AUTH',
     key: 'authFile',
     ...optionalPath,

@@ -8,6 +8,7 @@ import { decodeText } from '../records/file-type.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
 import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
 import { TENANT_PATTERN } from '../records/identity.js';
+import type { TenantBudgetRule } from '../records/tenant-budget.js';
 import { errorCode } from '../platform/errors.js';
 import { isSecretSetting } from '../platform/known-secrets.js';
 
@@ -116,4 +117,36 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+// What tenants may use in a day and a month: the rules of the file that `PERDURA_TENANT_BUDGETS` names.
+
+const MAX_BUDGETS = 10_000;
+
+const periodLimits = z
+  .strictObject({ maxCostUsd: z.number().min(0).max(1e9).optional(), maxTokens: z.int().min(0).max(1e15).optional() })
+  .refine((budget) => Object.keys(budget).length > 0, 'needs maxCostUsd or maxTokens');
+
+export const tenantBudgetRules = z
+  .array(
+    z
+      .strictObject({
+        tenant: z.string().regex(TENANT_PATTERN, `must match ${TENANT_PATTERN.source}`).optional(),
+        day: periodLimits.optional(),
+        month: periodLimits.optional(),
+      })
+      .refine(({ day, month }) => day !== undefined || month !== undefined, 'needs day or month'),
+  )
+  .max(MAX_BUDGETS);
+
+/** @internal In their order: the first that fits counts. Throws `ConfigError`. */
+export function tenantBudgets({ tenantBudgetFile: file }: Pick<Settings, 'tenantBudgetFile'>): readonly TenantBudgetRule[] {
+  if (file === undefined) return [];
+  const refuse = (what: string): ConfigError => new ConfigError(`PERDURA_TENANT_BUDGETS: ${file} ${what}`);
+  const rules = tenantBudgetRules.safeParse(parsed(file, refuse));
+  if (rules.success) return rules.data;
+  const [issue] = rules.error.issues;
+  throw refuse(
+    `is no list of rules such as [{ "tenant": "acme", "day": { "maxCostUsd": 5 } }]: at ${issue?.path.join('.') || 'its top'}, ${issue?.message}`,
+  );
 }

@@ -82,6 +82,14 @@ const compat = z.strictObject({
   noText: z.literal('').nullable().optional(),
   mostTokens: z.int().min(1).optional(),
 });
+const perMinute = z.int().min(1).max(1_000_000_000).optional();
+const rateLimits = z.strictObject({
+  requestsPerMinute: perMinute,
+  inputTokensPerMinute: perMinute,
+  outputTokensPerMinute: perMinute,
+  tokensPerMinute: perMinute,
+  streams: z.int().min(1).max(100_000).optional(),
+});
 const declaredModels = z
   .record(
     z.string(),
@@ -92,6 +100,7 @@ const declaredModels = z
       documents: z.boolean().optional(),
       tools: z.boolean().optional(),
       compat: compat.optional(),
+      rateLimits: rateLimits.optional(),
     }),
   )
   .optional();

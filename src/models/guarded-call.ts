@@ -11,6 +11,8 @@ import { type Provider, toModelFailure } from './failure.js';
 import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type Served, type StreamOptions } from './model.js';
 import { Refusal, toRefusal, Unreachable } from './refusal.js';
 import { asObject, asText } from './wire.js';
+import { readLimits } from '../records/rate-limit.js';
+import { createHash } from 'node:crypto';
 
 /** Of a provider that asks for a key. */
 export interface KeyedOptions {
@@ -19,6 +21,11 @@ export interface KeyedOptions {
   /** Default: the public API. */
   readonly baseURL?: string;
   readonly fetch?: typeof fetch;
+}
+
+/** Names a key, which nothing shows: no one finds the key by it. */
+export function toAccount(apiKey: string): { readonly account?: string } {
+  return apiKey === '' ? {} : { account: createHash('sha256').update(`perdura account ${apiKey}`).digest('hex').slice(0, 12) };
 }
 
 export interface GuardedCall<Event> {
@@ -44,6 +51,8 @@ export interface HttpChannel {
   takeRefusal(): Refusal | undefined;
   /** For an SDK that shows no response, only what it reads from one: something of about this size came. Zero: only that it began. */
   saw(bytes: number): void;
+  /** Headers of the answer, for an SDK that sends by itself and shows them. */
+  sawHeaders(headers: Headers): void;
 }
 
 const IDLE_MS = 60_000;
@@ -59,7 +68,7 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   try {
     const { silence = {}, totalMs = TOTAL_MS, idleMs = silence.betweenBytesMs } = options;
     const firstMs = options.idleMs ?? silence.firstByteMs ?? (call.isSlowToBegin === true ? totalMs : IDLE_MS);
-    return await guarded({ signal, idleMs, firstMs, totalMs, fetch: call.fetch, onServed: options.onServed }, async (channel, watchdog) => {
+    return await guarded({ signal, idleMs, firstMs, totalMs, fetch: call.fetch, ...pickHooks(options) }, async (channel, watchdog) => {
       await read(call.ask(channel), named(answer, options), channel, watchdog);
       return answer.response();
     });
@@ -68,6 +77,10 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
     const { reason, answered } = error as Failed;
     throw toModelFailure(reason, { provider, model: request.model, answered, ...(answered && { usage: answer.soFar().usage }) });
   }
+}
+
+function pickHooks({ onServed, onLimits }: StreamOptions): Pick<StreamOptions, 'onServed' | 'onLimits'> {
+  return { ...(onServed && { onServed }), ...(onLimits && { onLimits }) };
 }
 
 /** The id of an answer and its model come with the first event that has them, in every protocol. */
@@ -135,20 +148,19 @@ async function guarded<T>(
     firstMs = idleMs,
     totalMs = TOTAL_MS,
     fetch: platformFetch = fetch,
-    onServed,
+    ...hooks
   }: {
     readonly signal: AbortSignal;
     readonly idleMs?: number;
     readonly firstMs?: number | undefined;
     readonly totalMs?: number;
     readonly fetch?: typeof fetch | undefined;
-    readonly onServed?: StreamOptions['onServed'] | undefined;
-  },
+  } & Pick<StreamOptions, 'onServed' | 'onLimits'>,
   run: (channel: WatchedChannel, watchdog: Watchdog) => Promise<T>,
 ): Promise<T> {
   const limits = { idleMs, firstMs, totalMs, maxBytes: MAX_BYTES };
   const watchdog = startWatchdog(signal, limits);
-  const channel = createChannel(watchdog, platformFetch, onServed);
+  const channel = createChannel(watchdog, platformFetch, hooks);
   try {
     signal.throwIfAborted();
     return await run(channel, watchdog);
@@ -196,16 +208,22 @@ interface WatchedChannel extends HttpChannel {
   hasAnswered(): boolean;
 }
 
-function createChannel(watchdog: Watchdog, platformFetch: typeof fetch, onServed: StreamOptions['onServed']): WatchedChannel {
+function createChannel(
+  watchdog: Watchdog,
+  platformFetch: typeof fetch,
+  { onServed, onLimits }: Pick<StreamOptions, 'onServed' | 'onLimits'>,
+): WatchedChannel {
   let trouble: Error | undefined;
   let contentType: string | undefined;
   let hasAnswered = false;
+  const sawHeaders = (headers: Headers): void => onLimits?.(readLimits(headers, Date.now()));
   const watch = async (send: () => Promise<Response>): Promise<Response> => {
     const sent = await send().catch((cause: unknown) => {
       throw (trouble = new Unreachable(cause));
     });
     // An SDK that sends by itself shows the address only here.
     if (sent.url !== '') onServed?.({ url: sent.url });
+    sawHeaders(sent.headers);
     const response = counted(sent, watchdog);
     if (!response.ok) {
       const { status, headers } = response;
@@ -232,6 +250,7 @@ function createChannel(watchdog: Watchdog, platformFetch: typeof fetch, onServed
       hasAnswered = true;
       watchdog.sawBytes(bytes);
     },
+    sawHeaders,
     trouble: () => trouble,
     hasAnswered: () => hasAnswered,
     contentType: () => contentType,

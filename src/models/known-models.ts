@@ -4,6 +4,7 @@
  */
 import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
 import { uncachedTokens, type Usage } from '../records/message.js';
+import type { PerKind } from '../records/rate-limit.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -58,6 +59,8 @@ export interface ModelLimits {
   readonly documents: boolean;
   /** How calls are written in the text of a model without native tool calls. Absent: it has them. */
   readonly textTools?: TextToolFormat;
+  /** What a user lets one key ask of it. */
+  readonly rateLimits?: PerKind;
   /** `contextTokens` is what a user has written or the public table has, of a model that may be small. */
   readonly isDeclared?: true;
 }
@@ -73,8 +76,21 @@ export interface DeclaredModel {
   readonly documents?: boolean;
   /** False: it has no tools of its kind, so its calls are written in its text (`textTools` of agent.json). */
   readonly tools?: boolean;
+  /** The most that one key may ask of it, together in all workers: what a provider's answers say of its limits is learnt without this. */
+  readonly rateLimits?: DeclaredLimits;
   /** How its server takes requests, where that is known beforehand: models named `openai/…`, which OPENAI_BASE_URL points elsewhere. */
   readonly compat?: Compat;
+}
+
+/** Limits of one key and one model, in all workers together. */
+export interface DeclaredLimits {
+  readonly requestsPerMinute?: number;
+  readonly inputTokensPerMinute?: number;
+  readonly outputTokensPerMinute?: number;
+  /** Of prompts and answers together. */
+  readonly tokensPerMinute?: number;
+  /** Answers that may come at the same time. */
+  readonly streams?: number;
 }
 
 /** What servers that speak nearly as OpenAI does take and refuse. What is absent is learnt from the first refusal. */
@@ -318,7 +334,10 @@ function localLimits(name: string): ModelLimits {
   return LOCAL_WITHOUT_TOOLS.has(base) ? { ...LOCAL, textTools: 'xml' } : LOCAL;
 }
 
-function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens, documents, tools }: DeclaredModel): ModelLimits {
+function declaredLimits(
+  known: ModelLimits,
+  { prices, contextWindow, maxOutputTokens, documents, tools, rateLimits }: DeclaredModel,
+): ModelLimits {
   const { longPrompt, ...always } = known;
   return {
     ...always,
@@ -327,7 +346,14 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(documents !== undefined && { documents }),
     ...(tools === false && { textTools: 'xml' as const }),
+    ...(rateLimits && { rateLimits: toPerKind(rateLimits) }),
   };
+}
+
+function toPerKind(limits: DeclaredLimits): PerKind {
+  const { requestsPerMinute, inputTokensPerMinute, outputTokensPerMinute, tokensPerMinute, streams } = limits;
+  const all = { requests: requestsPerMinute, input: inputTokensPerMinute, output: outputTokensPerMinute, tokens: tokensPerMinute, streams };
+  return Object.fromEntries(Object.entries(all).filter(([, limit]) => limit !== undefined));
 }
 
 /** Of a model that may be small: its margin is a part of it, and an answer leaves room for a prompt. */

@@ -1,5 +1,6 @@
 /** A language model, any provider's: a stateless function from a request to a stream. */
 import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../records/message.js';
+import type { SeenLimits } from '../records/rate-limit.js';
 
 /** A tool as a model is shown it. */
 export interface ToolDescription {
@@ -86,6 +87,8 @@ export interface StreamOptions {
   readonly totalMs?: number;
   /** Told who answers, as that becomes known: for traces. */
   readonly onServed?: (served: Served) => void;
+  /** Told what the answer says is left of the provider's limits, once, before the answer or its refusal. */
+  readonly onLimits?: (seen: SeenLimits) => void;
 }
 
 /** Who answers a call, as its server says. */
@@ -108,6 +111,8 @@ export interface Model {
   readonly textTools?: TextToolFormat;
   /** `ModelRequest.mustCall` holds with it. */
   readonly takesMustCall?: true;
+  /** Names the key by a hash: calls with one key share a provider's limits. Absent: all of this provider have one. */
+  readonly account?: string;
   /** The same under the name that `providers` gives it, for a model that is made before it has one. */
   named?(provider: string): Model;
   /**
@@ -122,11 +127,12 @@ export interface Model {
 
 /** @internal A model that answers by another way, and is as it was in all else. */
 export function withStream(model: Model, stream: Model['stream']): Model {
-  const { provider, textTools, takesMustCall } = model;
+  const { provider, textTools, takesMustCall, account } = model;
   return {
     provider,
     ...(textTools && { textTools }),
     ...(takesMustCall && { takesMustCall }),
+    ...(account !== undefined && { account }),
     ...(model.contextWindow && { contextWindow: model.contextWindow.bind(model) }),
     stream,
   };

@@ -21,9 +21,9 @@ export function byTurn(a: Pick<TurnEnd, 'turn'>, b: Pick<TurnEnd, 'turn'>): numb
 
 /**
  * What webhooks are sent (docs/reference/protocols.md, Webhooks). `turn.finished`: also one that was interrupted or reached a limit; its
- * stop reason says so. `turn.failed`: one that an error ended.
+ * stop reason says so. `turn.failed`: one that an error ended. `budget.reached`: a tenant has used so much of its budget.
  */
-export const WEBHOOK_EVENTS = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'] as const;
+export const WEBHOOK_EVENTS = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting', 'budget.reached'] as const;
 
 export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];
 

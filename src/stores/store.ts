@@ -17,12 +17,15 @@ import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
+import type { Period, PeriodSums } from '../records/tenant-budget.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner } from './names.js';
+import type { RateLimits } from './rate-limits.js';
 
 export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner };
 export type * from './memory-ports.js';
+export type { Outcome, RateLimits, Taken, LimitClaim, LimitState } from './rate-limits.js';
 
 export interface Store {
   readonly kind: 'redis' | 'file';
@@ -36,6 +39,8 @@ export interface Store {
   readonly effects: Effects;
   readonly spendings: Spendings;
   readonly budgets: Budgets;
+  readonly rateLimits: RateLimits;
+  readonly tenantSpendings: TenantSpendings;
   readonly writes: Writes;
   readonly lives: Lives;
   readonly turnEnds: TurnEnds;
@@ -215,6 +220,15 @@ export interface Effects {
 export interface Spendings {
   /** Of all conversations, in no order; one that cannot be read is left out (stores/foreign-is-skipped). */
   all(of: { readonly namespace: string }): AsyncIterable<Spent>;
+}
+
+/** What the conversations of each tenant have used, a day and a month at a time (records/tenant-budget.ts). */
+export interface TenantSpendings {
+  /** Counts a call, once per `id`, and answers with the sums of the day and the month of `at`, in epoch milliseconds. */
+  add(owner: UploadOwner, id: string, at: number, amount: Amount): Promise<PeriodSums>;
+  read(owner: UploadOwner, at: number): Promise<PeriodSums>;
+  /** That `mark` percent of a budget were used was told. */
+  tell(owner: UploadOwner, period: Period, name: string, mark: number): Promise<void>;
 }
 
 /** Budgets that hold for a tree of conversations (records/shared-budget.ts): `key` is of the one that has the budget. */

@@ -41,6 +41,13 @@ export function countModelFailure(error: unknown, { attempt, retryPolicy }: Info
   count('perdura_model_failures_total', 'Model calls that failed, and what comes next', 1, { kind, next });
 }
 
+/** A call that waits in line for a provider's limit (activities/rate-limiter.ts), and for how long at least. */
+export function countLimitWait(model: string, isBackground: boolean, ms: number): void {
+  const labels = { model, who: isBackground ? 'background' : 'person' };
+  count('perdura_limit_waits_total', "Model calls that were not made yet, to keep a provider's limit", 1, labels);
+  count('perdura_limit_wait_milliseconds_total', 'Milliseconds that these calls were told to wait', ms, labels);
+}
+
 /** A call that was given up for the next model of the agent's list. */
 export function countFallback(labels: { readonly from: string; readonly to: string; readonly reason: string }): void {
   count('perdura_model_fallbacks_total', 'Model calls that were left for the next model of the list', 1, labels);

@@ -75,7 +75,6 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   const project = await openTestProject(options);
   const { dir, agentsDir, extensions } = project;
   const workspace = join(dir, 'workspace');
-  const store = createFileStore({ dir: join(dir, 'memory') });
   const watched = new Map<string, Watched>();
   const engine = startMemoryTemporal({
     namespace: NAMESPACE,
@@ -94,6 +93,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     },
   });
   const { clock, connection } = engine;
+  const store = createFileStore({ dir: join(dir, 'memory'), clock: clock.now });
 
   const { activities, close } = assemble(
     {

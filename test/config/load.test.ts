@@ -11,6 +11,7 @@ import {
   secretsOf,
   secretVariables,
   temporalConnection,
+  tenantBudgets,
   webhookEndpoints,
   type Environment,
 } from '../../src/config.js';
@@ -54,7 +55,7 @@ test('without any setting everything has its default', () => {
     searchCacheBytes: 256 * 1024 * 1024,
     filesQuota: 1024 * 1024 * 1024,
     fetchAllow: [],
-    webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'],
+    webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting', 'budget.reached'],
     cwd,
     temporalEnv: {},
   });
@@ -215,6 +216,37 @@ test('what OpenTelemetry takes is no problem, and its SDK is told who we are whe
   expect(offeredSettings(readOtelSettings(theirs)!, '1.2.3')).toEqual({ ...theirs, OTEL_LOGS_EXPORTER: 'none' });
 });
 
+describe('budgets of tenants', () => {
+  const withRules = (rules: unknown): unknown => {
+    writeFileSync(join(cwd, 'budgets.json'), typeof rules === 'string' ? rules : JSON.stringify(rules));
+    return tenantBudgets(loadConfig({ PERDURA_TENANT_BUDGETS: 'budgets.json' }, cwd));
+  };
+
+  test('are none, or the rules of a file in their order', () => {
+    expect(tenantBudgets(loadConfig({}, cwd))).toEqual([]);
+    const rules = [{ tenant: 'acme', day: { maxCostUsd: 5 } }, { month: { maxTokens: 1_000 } }];
+    expect(withRules(rules)).toEqual(rules);
+  });
+
+  test.each<[unknown, string]>([
+    ['{', 'is no JSON'],
+    [{ tenant: 'acme' }, 'is no list of rules'],
+    [[{ tenant: 'acme' }], 'needs day or month'],
+    [[{ tenant: 'Acme!', day: { maxTokens: 1 } }], 'at 0.tenant, must match'],
+    [[{ day: {} }], 'at 0.day, needs maxCostUsd or maxTokens'],
+    [[{ day: { maxCostUsd: -1 } }], 'at 0.day.maxCostUsd'],
+    [[{ day: { maxUsd: 1 } }], 'Unrecognized key: "maxUsd"'],
+  ])('that cannot be read are refused: %j', (rules, words) => {
+    expect(() => withRules(rules)).toThrow(ConfigError);
+    expect(() => withRules(rules)).toThrow(words);
+  });
+
+  test('whose file is not there are refused', () => {
+    const refused = (): unknown => tenantBudgets(loadConfig({ PERDURA_TENANT_BUDGETS: 'nowhere.json' }, cwd));
+    expect(refused).toThrow(/PERDURA_TENANT_BUDGETS: .*nowhere\.json cannot be read \(ENOENT\)/);
+  });
+});
+
 describe('webhooks', () => {
   const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
   const older = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
@@ -226,7 +258,7 @@ describe('webhooks', () => {
   };
 
   test('none is set, one for all scopes, and rules of a file before it', () => {
-    const events = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'];
+    const events = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting', 'budget.reached'];
     expect(of({})).toEqual([]);
     const all = { PERDURA_WEBHOOK_URL: url, PERDURA_WEBHOOK_SECRET: `${secret}, ${older}` };
     expect(of(all)).toEqual([{ url, secrets: [secret, older], events }]);

@@ -255,6 +255,7 @@ const TABLE: Readonly<Record<string, Row>> = {
     write: 'some of turn.finished',
   },
   PERDURA_WEBHOOKS: { key: 'webhookFile', ...fileOf('hooks.json') },
+  PERDURA_TENANT_BUDGETS: { key: 'tenantBudgetFile', ...fileOf('budgets.json') },
   PERDURA_GATEWAY_TOKEN: { key: 'gatewayToken', ...TOKEN },
   PERDURA_AUTH: { key: 'authFile', ...fileOf('auth.json') },
   PERDURA_SECRET: {

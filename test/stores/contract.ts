@@ -28,6 +28,7 @@ import {
 } from './builders.js';
 import { livesContract } from './lives-contract.js';
 import { budgetsContract } from './budgets-contract.js';
+import { rateLimitsContract } from './rate-limits-contract.js';
 import { movesContract } from './moves-contract.js';
 import { erasureContract } from './erasure-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
@@ -37,7 +38,7 @@ import { vectorsContract } from './vectors-contract.js';
 import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
-export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
+export type OpenStore = (options?: { readonly feedMaxLength?: number; readonly clock?: () => number }) => Store;
 
 export interface Subject {
   readonly open: OpenStore;
@@ -86,6 +87,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     writesContract(() => open());
     spendingsContract(() => open());
     budgetsContract(() => open());
+    rateLimitsContract((clock) => open({ clock }).rateLimits);
     uploadsContract(() => open());
     scopesContract(() => open());
     vectorsContract(() => open());

@@ -119,10 +119,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(workspace, name), text);
 
   const api = await startMessagesApi(options);
-  const makeStore = (): Store =>
-    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
   const engineName = options.engine ?? engineOfThisFile();
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
+  const clock = memory?.clock.now;
+  const makeStore = (): Store =>
+    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory'), clock }) : createRedisStore({ url: options.redisUrl, clock });
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;

@@ -40,6 +40,7 @@ import { countModelFailure, countRetry, usageTracking } from '../../telemetry/me
 import { noteFailedSpending, performEffect, toSpending, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../key.js';
+import type { LimitRoom } from '../rate-limiter.js';
 import { placeOfCalls } from '../tools/tool-context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { planCalls } from './plan-calls.js';
@@ -69,6 +70,7 @@ export async function callModel(
     onFailed,
     cited,
     heard,
+    room,
   }: {
     readonly input: CallToMake;
     readonly found: Pick<CommittedCall, 'configured' | 'base'>;
@@ -79,6 +81,8 @@ export async function callModel(
     readonly cited: MadeCitation[];
     /** Collects what the model says. */
     readonly heard: string[];
+    /** In the provider's limits; absent: they are not kept. */
+    readonly room?: LimitRoom | undefined;
   },
 ): Promise<CommittedCall> {
   const activity = Context.current();
@@ -90,7 +94,7 @@ export async function callModel(
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.id, attempt: id });
       const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
       const [{ result: made, ...rest }, head] = await Promise.all([
-        ask(dependencies, { input, activity, feed, attempt: id, onFailed, heard }, prepared),
+        ask(dependencies, { input, activity, feed, attempt: id, onFailed, heard, room }, prepared),
         prepared.prefix === input.prefix ? undefined : storeHead(dependencies, prepared.request),
       ]);
       const answer = { ...made, ...(head && { head }) };
@@ -141,11 +145,12 @@ interface Attempt {
   readonly attempt: string;
   readonly onFailed: (id: string, usage: Usage) => Promise<void>;
   readonly heard: string[];
+  readonly room: LimitRoom | undefined;
 }
 
 async function ask(
   dependencies: ConversationDependencies,
-  { input, activity, feed, attempt, onFailed, heard }: Attempt,
+  { input, activity, feed, attempt, onFailed, heard, room }: Attempt,
   { request, config, offered, prefix, schema, estimated, mayBeCut, files, unproven, without }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { store, key, identity, models, modelTimeouts, circuits, hooks = [], now = Date.now, secrets } = dependencies;
@@ -172,6 +177,7 @@ async function ask(
       if (delta.kind === 'text') heard.push(delta.text);
       publishDelta(feed, delta, { turn, call, attempt });
     },
+    ...(room && { onLimits: room.onLimits }),
     ...modelTimeouts,
     ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
   };
@@ -201,12 +207,14 @@ async function ask(
       for (const [id, text] of words) await store.items.cite(key, id, text);
     },
   }).catch(async (error: unknown) => {
+    room?.done({ error });
     circuits?.note(model, error);
     countModelFailure(error, activity.info);
     const cost = error instanceof ModelFailure ? error.options.usage : undefined;
     if (cost) await noteFailed(cost);
     return { answer: await keepPartialAnswer(error, { activity, noteFailed, heard }) };
   });
+  room?.done(reported);
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
 

@@ -33,8 +33,9 @@ import type {
 import type { StepFailure } from '../../conversation/outbox/writes.js';
 import { toolEntry, addUsage, isFromPerson } from '../../records/message.js';
 import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/title.js';
-import { isModelAway, isTransient } from '../../records/turn-end.js';
+import { isModelAway, isTransient, LONG_WAIT_MS } from '../../records/turn-end.js';
 import { countFallback } from '../../telemetry/metrics.js';
+import { ModelFailure } from '../../models/model.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { ATTEMPTS, callModel, type CommittedCall } from './call-model.js';
@@ -48,6 +49,7 @@ import { errorMessage } from '../../platform/errors.js';
 import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
 import { toTitle } from '../make-title.js';
+import { describeCaller, type LimitedCall, type LimitRoom, type Place } from '../rate-limiter.js';
 import { wasStopped, hashRequest } from '../key.js';
 import { toApplicationFailure, type FailureDetails } from '../failures.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -57,6 +59,8 @@ import { withLearnedBudget, type CallSettings, type Configured } from '../../con
 import { usableConfig } from './prompt-budget.js';
 import { timeoutSignal } from '../../platform/promises.js';
 
+/** Milliseconds of a wait that no one needs to be told of. */
+const SHORT_WAIT_MS = 1_500;
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;
 
@@ -160,14 +164,30 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const known = next === undefined ? undefined : dependencies.circuits?.refusal(model);
   if (known) return failed(known);
 
+  // Take a place in line.
+  const usedUp = await dependencies.tenantBudgets?.usedUp(dependencies.key);
+  if (usedUp) return deferred('budget', tools, usedUp);
+  const promptTokens = numbers.contextTokens + countFixedTokens(input, configured);
+  const line = await takeRoom(dependencies, { model, id: `${dependencies.key.life}/${call.id}`, input: promptTokens });
+  if ('place' in line) {
+    const { ms, words } = line.place;
+    const failure = { type: 'rate-limit', message: words, transient: true, retryAfterMs: ms };
+    // The next model of a list may have room.
+    if (next !== undefined && ms > LONG_WAIT_MS) return failed({ ...failure, message: `not called: ${words}` });
+    // Temporal's retry holds no slot either, and costs no history.
+    if (ms <= SHORT_WAIT_MS && activity.info.attempt < ATTEMPTS)
+      throw toApplicationFailure(new ModelFailure('rate-limit', words, { retryAfterMs: ms }));
+    return { ...result, ...found, tools, kind: 'failed', failure: { ...failure, isInLine: true } };
+  }
+
   // Take room.
   const shared = sharedBudgets(dependencies, input.shares, call.id);
-  const estimate = { model, promptTokens: numbers.contextTokens + countFixedTokens(input, configured) };
-  const room = await shared.reserve(estimate, activity.cancellationSignal).catch((error: unknown): TakenRoom => {
+  const room = await shared.reserve({ model, promptTokens }, activity.cancellationSignal).catch((error: unknown): TakenRoom => {
     if (error instanceof StoreUnavailable)
       return { kind: 'failed', failure: { ...NO_ROOM_KNOWN, message: `${NO_ROOM_KNOWN.message}: ${error.message}` } };
     throw error;
   });
+  if (room.kind !== 'taken') line.room?.done({ error: room });
   if (room.kind === 'failed') return { ...result, ...found, tools, ...room };
   if (room.kind === 'used-up') return deferred('budget', tools, room.why);
   if (room.kind === 'stopped') return deferred('stopped', tools);
@@ -185,10 +205,14 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       onFailed: (id, usage) => shared.settleFailed(id, usage),
       cited,
       heard,
+      room: line.room,
     });
+    // An earlier attempt may have had the answer.
+    line.room?.done(done.answer);
     await shared.settle(done.answer.usage);
     return answered(done, tools);
   } catch (error) {
+    line.room?.done({ error });
     await shared.release();
     const failure = toStepFailure(error, activity, next === undefined ? ATTEMPTS : fallback?.tries);
     const words = heard.join('').trimEnd();
@@ -196,6 +220,14 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       words === '' ? failure : { ...failure, words: await toBodyOrText(dependencies.store, dependencies.key, words, TEXT_INLINE) },
     );
   }
+}
+
+/** Without a limiter there is always room. */
+async function takeRoom(
+  { limiter, key }: ConversationDependencies,
+  call: Pick<LimitedCall, 'model' | 'id' | 'input'>,
+): Promise<{ readonly room?: LimitRoom } | { readonly place: Place }> {
+  return (await limiter?.take({ ...call, ...describeCaller(key.scope) })) ?? {};
 }
 
 /** The cost of embeddings since the last step. Those of this step's texts start here, in the background. */

@@ -4,7 +4,9 @@ import type { UsageReport } from '../../client.js';
 import { temporalConnection } from '../../config.js';
 import type { Healed } from '../../heal/heal.js';
 import { errorMessage } from '../../platform/errors.js';
-import { parseMoment } from '../../records/time-in-words.js';
+import { formatDuration, parseMoment } from '../../records/time-in-words.js';
+import { describeUsed, PERIODS, usedShare, type Period } from '../../records/tenant-budget.js';
+import type { LimitState } from '../../stores/store.js';
 import { SPENDING_GROUPS, type SpendingGroup, type SpendingSum } from '../../records/spending.js';
 import { findConversation } from '../args/find-conversation.js';
 import { checkTemporal, openConnection, setRetention } from '../services/temporal-connection.js';
@@ -31,6 +33,13 @@ export const ADMIN: readonly CommandRow[] = [
     description: "rebuild what the store has lost of a conversation, from Temporal's history",
     args: [CONVERSATION],
     run: heal,
+  },
+  {
+    name: 'admin limits',
+    description: "show what is left of providers' limits, who waits for them, and of tenants' budgets",
+    help: `From the store, where all workers share them: learnt from providers' answers, or set as "rateLimits" of a model in perdura.config. A key
+is named by a hash of it. Budgets are those of PERDURA_TENANT_BUDGETS that name a tenant; "admin usage --by tenant" shows what each has spent.`,
+    run: showLimits,
   },
   {
     name: 'admin usage',
@@ -68,6 +77,87 @@ What a deleted conversation has spent goes with it.`,
     },
   },
 ];
+
+interface ShownBudget {
+  readonly tenant: string;
+  readonly period: Period;
+  readonly name: string;
+  readonly percent: number;
+  readonly used: string;
+}
+
+async function showLimits(frame: CommandFrame): Promise<Answer> {
+  const config = frame.config();
+  const [{ openStore }, { tenantBudgets }, { namespace }] = await Promise.all([
+    import('../../stores/open.js'),
+    import('../../config.js'),
+    temporalConnection(config),
+  ]);
+  const rules = tenantBudgets(config);
+  const store = openStore(config);
+  try {
+    const limits = await store.rateLimits.list();
+    const budgets: ShownBudget[] = [];
+    for (const { tenant, ...budget } of rules) {
+      if (tenant === undefined) continue;
+      const sums = await store.tenantSpendings.read({ namespace, tenant }, Date.now());
+      for (const period of PERIODS) {
+        const limit = budget[period];
+        const { name, used } = sums[period];
+        if (limit) budgets.push({ tenant, period, name, percent: Math.floor(usedShare(used, limit)), used: describeUsed(used, limit) });
+      }
+    }
+    return {
+      data: { limits, budgets },
+      draw: (look) => [...renderLimits(limits, look), ...(budgets.length === 0 ? [] : [[{ text: '' }], ...renderBudgets(budgets, look)])],
+      notes: [
+        ...(limits.length === 0 ? ['no limit is known: none is set, and no provider has answered with one in the last day'] : []),
+        ...limits.flatMap(({ of, blockedMs }) =>
+          blockedMs > 0 ? [`${describeKey(of)} takes no request for ${formatDuration(blockedMs)}: it has refused one`] : [],
+        ),
+      ],
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+function renderLimits(all: readonly LimitState[], look: Pick<Look, 'width' | 'measure'>): StyledLine[] {
+  const rows = all.flatMap((state) => state.limits.map((limit) => ({ ...limit, state })));
+  if (rows.length === 0) return [];
+  type Row = (typeof rows)[number];
+  const waits = ({ state: { waiting } }: Row): string =>
+    waiting.map(({ tenant, isBackground, count }) => `${count} ${tenant || 'of none'}${isBackground ? ' (background)' : ''}`).join(', ') ||
+    '-';
+  const columns: Column<Row>[] = [
+    { title: 'MODEL AND KEY', cell: ({ state }) => describeKey(state.of), look: () => 'cyan', least: 12, rank: 0 },
+    {
+      title: 'LIMIT',
+      cell: ({ kind, limit, perMs }) => `${formatCount(Math.round(limit))} ${kind}${perMs ? ` / ${formatDuration(perMs)}` : ''}`,
+      rank: 1,
+    },
+    { title: 'LEFT', cell: ({ left }) => formatCount(left), align: 'right', rank: 2 },
+    { title: 'FROM', cell: ({ source }) => source, rank: 4 },
+    { title: 'WAITING', cell: waits, least: 8, rank: 3 },
+  ];
+  return renderTable(rows, columns, look);
+}
+
+function renderBudgets(budgets: readonly ShownBudget[], look: Pick<Look, 'width' | 'measure'>): StyledLine[] {
+  const columns: Column<ShownBudget>[] = [
+    { title: 'TENANT', cell: ({ tenant }) => tenant, look: () => 'cyan', least: 8, rank: 0 },
+    { title: 'PERIOD', cell: ({ name }) => name, rank: 2 },
+    { title: 'USED', cell: ({ used }) => used, rank: 1 },
+    { title: '', cell: ({ percent }) => `${percent} %`, align: 'right', rank: 3 },
+  ];
+  return renderTable(budgets, columns, look);
+}
+
+/** `anthropic/claude-sonnet-5-5 (key 1a2b3c)` */
+function describeKey(of: string): string {
+  const [model = '', account = ''] = of.split('#');
+  return toTerminalLine(account === '' ? model : `${model} (key ${account.slice(0, 6)})`, 80);
+}
 
 export const RETENTION_DAYS = 30;
 

@@ -157,4 +157,6 @@ export interface StepFailure {
   readonly status?: number;
   /** The model's, by then. */
   readonly words?: Body;
+  /** No failure of the model: the call has a place in line, and was not made. */
+  readonly isInLine?: true;
 }

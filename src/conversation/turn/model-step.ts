@@ -5,6 +5,8 @@
  *   counts. (test: test/conversation/turn/turns.test.ts)
  * @rule turn/no-reason-defers-twice: A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason
  *   defers twice without an answer between. (test: test/conversation/turn/riding.test.ts)
+ * @rule turn/line-is-no-failure: A call that waits in line for a provider's limit (`isInLine`) has not failed: it waits as often as it must,
+ *   under its number, and no other model is called for that. (test: test/conversation/turn/in-line.test.ts)
  */
 import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
@@ -46,6 +48,7 @@ import { isSlow, noteAnswered } from './pace.js';
 import { askNextModel } from './fallback.js';
 import { endFailed, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { turnId } from '../../records/identity.js';
+import { LONG_WAIT_MS } from '../../records/turn-end.js';
 import { acceptWords, acceptTitle } from './title.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../state/settings.js';
 
@@ -311,6 +314,7 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
   const call = currentModelCall(state);
   const { turn } = state;
   if (!turn || call?.id !== id) return state; // (turn/result-of-flight-counts)
+  if (failure.isInLine && !turn.stopping) return waitInLine(state, turn, call, failure);
   const failures = call.failures + 1;
   const failed = countFailure(state, call);
   if (turn.stopping) return endWithOpenCalls(failed, 'interrupted');
@@ -337,6 +341,15 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, re
     });
   }
   return endFailed(failed, call, failure);
+}
+
+/** (turn/line-is-no-failure) */
+function waitInLine(state: ConversationState, turn: Turn, { id }: ModelCall, failure: StepFailure): ConversationState {
+  const retry = retryAfter(failure, (state.retries[id]?.attempts ?? 0) + 1, state.now);
+  const waiting = withRetry(state, id, retry);
+  // News of a shorter wait would come when it is over, and cost a step.
+  if (retry.until - state.now <= LONG_WAIT_MS) return waiting;
+  return announce(waiting, { kind: 'waiting', turn: turnId(turn.number), reason: failure.type, for: failure.message, until: retry.until });
 }
 
 function countFailure(state: ConversationState, { id, failures }: ModelCall): ConversationState {

@@ -123,13 +123,14 @@ async function* ask({ find, forms, options, secrets }: Asking, request: ModelReq
     try {
       model = await readModel(find(request.model), channel.signal);
       const call = { ...renderCall(request, model, form, options.providerOptions), abortSignal: channel.signal };
-      const stream = await begin(model, call, channel.signal);
+      const stream = await begin(model, call, channel);
       channel.saw(0);
       hasBegun = true;
       return yield* readParts(stream, channel);
     } catch (thrown) {
       secrets.push(...readSecrets(model));
       const failure = toError(thrown);
+      if (!hasBegun) channel.sawHeaders(headersOfRefusal(thrown));
       const next = failure instanceof Refusal && !hasBegun ? learnForm(form, failure, request) : undefined;
       if (next === undefined) throw failure;
       form = next;
@@ -170,10 +171,10 @@ async function readModel(found: unknown, signal: AbortSignal): Promise<FoundMode
 }
 
 /** A stream that comes too late is left at once. */
-async function begin(model: FoundModel, call: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reader> {
-  const pending = (async () => readerIn(await model.doStream(call)))();
+async function begin(model: FoundModel, call: Readonly<Record<string, unknown>>, channel: HttpChannel): Promise<Reader> {
+  const pending = (async () => readerIn(await model.doStream(call), channel))();
   try {
-    return await orAborted(signal, pending);
+    return await orAborted(channel.signal, pending);
   } catch (error) {
     void pending.then(leave, () => undefined);
     throw error;
@@ -185,12 +186,14 @@ interface Reader {
   cancel(): Promise<unknown>;
 }
 
-function readerIn(result: unknown): Reader {
+function readerIn(result: unknown, channel: HttpChannel): Reader {
   const { stream, response } = asObject(result) as { readonly stream?: { readonly getReader?: unknown }; readonly response?: unknown };
   if (typeof stream?.getReader !== 'function') throw brokenStream('the provider gave no stream');
   const reader = (stream as unknown as ReadableStream<unknown>).getReader();
   // A captive portal answers everything with its login page.
-  const contentType = toHeaders(asObject(response).headers).get('content-type') ?? '';
+  const headers = toHeaders(asObject(response).headers);
+  channel.sawHeaders(headers);
+  const contentType = headers.get('content-type') ?? '';
   if (!contentType.startsWith('text/html')) return reader;
   leave(reader);
   throw brokenStream(`the answer is no event stream but ${contentType}`);
@@ -327,6 +330,12 @@ function readRefusal(thrown: unknown): Refusal | undefined {
   const body = asText(responseBody).trim() === '' ? (data ?? wordsIn(thrown)) : responseBody;
   const refusal = toRefusal(body, { status, headers: toHeaders(responseHeaders), now: Date.now() });
   return refusal.refused.words === '' ? new Refusal({ ...refusal.refused, words: wordsIn(thrown) }) : refusal;
+}
+
+function headersOfRefusal(thrown: unknown): Headers {
+  return toHeaders(
+    (typeof thrown === 'object' && thrown !== null ? (thrown as { readonly responseHeaders?: unknown }) : {}).responseHeaders,
+  );
 }
 
 function toHeaders(given: unknown): Headers {

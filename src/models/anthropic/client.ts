@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { Stream } from '@anthropic-ai/sdk/core/streaming.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
+import { guardedCall, toAccount, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import {
@@ -33,6 +33,7 @@ export function createAnthropicModel(options: KeyedOptions): Model {
   return {
     provider: NAME,
     takesMustCall: true,
+    ...toAccount(apiKey),
     async stream(request, options) {
       if (!client) throw missingKey(provider, request.model);
       const answer = createAnswer(NAME, options.onDelta);

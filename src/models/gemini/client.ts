@@ -5,7 +5,7 @@ import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateC
 };
 import { loadOptional } from '../../platform/optional-package.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
+import { guardedCall, toAccount, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ConversationMessage, ToolResultMessage, UserMessage } from '../../records/message.js';
@@ -35,6 +35,7 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
   return {
     provider: NAME,
     takesMustCall: true,
+    ...toAccount(apiKey),
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);

@@ -12,7 +12,7 @@ import type {
 import { loadOptional } from '../../platform/optional-package.js';
 import type { Answer } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
+import { guardedCall, toAccount, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ToolDescription } from '../model.js';
 import { Refusal, toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
@@ -116,6 +116,7 @@ function createModel({ apiKey: written, baseURL, fetch, compat }: CompatibleOpti
   return {
     provider: api.name,
     takesMustCall: true,
+    ...toAccount(apiKey),
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const isSlowToBegin = baseURL !== undefined;

@@ -56,6 +56,21 @@ const waiting = z.object({
   parent: z.object({ conversation: z.string(), callId: z.string() }).optional(),
 });
 
+const amounts = { maxCostUsd: z.number().optional(), maxTokens: z.number().optional() };
+
+/** Of a tenant's budget (`PERDURA_TENANT_BUDGETS`). */
+const budget = z.object({
+  tenant: z.string(),
+  period: z.enum(['day', 'month']),
+  /** `2026-11-29` or `2026-11`, in UTC. */
+  name: z.string(),
+  /** That much is used: 80, or 100, and from then on its turns end before they call a model. */
+  percent: z.number(),
+  used: z.object({ costUsd: z.number(), tokens: z.number() }),
+  limit: z.object(amounts),
+  resetsAt: z.iso.datetime(),
+});
+
 const timestamp = z.iso.datetime();
 
 /** The body of a webhook (Standard Webhooks: `type`, `timestamp`, `data`). `timestamp` is when it happened. */
@@ -64,6 +79,7 @@ export const webhookEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('turn.failed'), timestamp, data: finished }),
   z.object({ type: z.literal('approval.waiting'), timestamp, data: waiting }),
   z.object({ type: z.literal('question.waiting'), timestamp, data: waiting }),
+  z.object({ type: z.literal('budget.reached'), timestamp, data: budget }),
   z.object({ type: z.literal('webhook.test'), timestamp, data: z.object({ scope: z.string(), tenant: z.string().optional() }) }),
 ]);
 

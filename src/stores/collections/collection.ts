@@ -21,7 +21,7 @@ export type Place =
   | { readonly name: 'deleted'; readonly key: ConversationName }
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
   | { readonly name: 'upload'; readonly key: UploadOwner & { readonly id: string } }
-  | { readonly name: 'waiting-uploads' | 'kept-files'; readonly key: UploadOwner }
+  | { readonly name: 'waiting-uploads' | 'kept-files' | 'tenant-spendings'; readonly key: UploadOwner }
   | { readonly name: 'pins'; readonly key: AgentKey }
   | { readonly name: 'sign-ins'; readonly key: SignInOwner };
 

@@ -66,6 +66,8 @@ function toPath(dir: string, place: Place): string {
       return join(uploadsDir(dir, place.key), 'waiting');
     case 'kept-files':
       return join(uploadsDir(dir, place.key), 'kept');
+    case 'tenant-spendings':
+      return join(uploadsDir(dir, place.key), 'spent');
     case 'sign-ins':
       return join(dir, 'sign-ins', toFileName(place.key.owner));
     case 'pins':

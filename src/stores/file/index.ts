@@ -17,8 +17,7 @@
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
  * The accepted tools of an agent's MCP servers, and those that wait for that, are in `<dir>/pins/<agent>.jsonl`; what these have given when a
  * person signed in, sealed, is in `<dir>/sign-ins/<scope>.jsonl`; files that wait to be used are in `<dir>/uploads/`; `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/workers/` the leases of workers (leases.ts),
- * `<dir>/store-id` the name that the
- * store gave itself.
+ * `<dir>/limits/` what is left of limits of providers (file-rate-limits.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -41,6 +40,7 @@ import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
+import { createFileRateLimits } from '../file-rate-limits.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
 import { createFileCalls, createFileHandles } from './handles.js';
@@ -51,6 +51,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTombstones, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins, createSignIns } from '../collections/mcp-servers.js';
+import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
@@ -64,6 +65,8 @@ export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'
   readonly feedMaxLength?: number;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Of tests: epoch milliseconds for limits of providers. */
+  readonly clock?: () => number;
 }
 
 export function createFileStore(options: FileStoreOptions): Store {
@@ -107,6 +110,8 @@ export function createFileStore(options: FileStoreOptions): Store {
     spendings: createFileSpendings(dir, atRest),
     facts: createFacts(collections),
     documents,
+    tenantSpendings: createTenantSpendings(collections),
+    rateLimits: createFileRateLimits(dir, locks.withLock, options.clock),
     pins: createPins(collections),
     signIns: createSignIns(collections),
     scopes: createFileScopes(dir, atRest),

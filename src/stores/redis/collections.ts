@@ -132,6 +132,8 @@ function toKey(place: Place): string {
       return uploadKey(place.key, 'sizes');
     case 'kept-files':
       return uploadKey(place.key, 'kept');
+    case 'tenant-spendings':
+      return uploadKey(place.key, 'spent');
     case 'sign-ins':
       return signInsKey(place.key);
     case 'pins':

@@ -6,6 +6,7 @@ import { createItems } from '../collections/items.js';
 import { createLives, createTurnEnds } from '../collections/lives.js';
 import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins, createSignIns } from '../collections/mcp-servers.js';
+import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
@@ -17,6 +18,7 @@ import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
 import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
+import { createRedisRateLimits } from '../redis-rate-limits.js';
 import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
@@ -31,6 +33,8 @@ export interface RedisStoreOptions {
   readonly log?: (line: string) => void;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Of tests: epoch milliseconds for limits of providers, in place of Redis' time. */
+  readonly clock?: () => number;
 }
 
 /** JSON of entries that a worker keeps in memory, all conversations together. */
@@ -83,6 +87,8 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     ...withLifeWrites(ofLives, { guard, note: (key) => noteLife(link, key), byItself: true }),
     facts: createFacts(open),
     documents: createRedisDocuments(link),
+    tenantSpendings: createTenantSpendings(open),
+    rateLimits: createRedisRateLimits(link, options.clock),
     pins: createPins(open),
     signIns: createSignIns(open),
     scopes: createRedisScopes(link),

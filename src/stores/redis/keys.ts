@@ -48,10 +48,12 @@
  *   known:<id>      hash, id -> what it is, until when, and who has used it, as JSON (collections/uploads.ts)
  *   sizes           hash, id -> size of each that waits, and until when
  *   kept            hash, life -> files that it keeps and their sizes, and the sum of all; a life's `counted-by` says whose they are
+ *   spent           hash, day or month -> what its calls have cost (collections/tenant-spendings.ts)
  *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
- * The leases of workers are under `perdura:{w:<namespace>:<task queue>}:<what>` (leases.ts).
+ * The leases of workers are under `perdura:{w:<namespace>:<task queue>}:<what>` (leases.ts), limits of providers under
+ * `perdura:{r:<provider/model#account>}:<what>` (redis-rate-limits.ts).
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
@@ -164,7 +166,7 @@ export function signInsKey({ namespace, owner }: SignInOwner): string {
 
 export function uploadKey(
   { namespace, tenant }: UploadOwner,
-  what: 'arriving' | 'waiting' | 'known' | 'sizes' | 'kept',
+  what: 'arriving' | 'waiting' | 'known' | 'sizes' | 'kept' | 'spent',
   id?: string,
 ): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;

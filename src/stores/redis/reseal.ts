@@ -20,7 +20,7 @@ const CONTENT: Readonly<Record<string, RegExp>> = {
   ...Object.fromEntries(
     [
       ...['bodies', 'items', 'budget', 'episodes', 'lineage', 'cuts', 'claims', 'forks', 'turn-ends', 'vectors', 'counted-by', 'deleted'],
-      ...['facts', 'removed-facts', 'proposals', 'forgotten', 'sizes', 'kept', 'pins', 'sign-ins', 'known'],
+      ...['facts', 'removed-facts', 'proposals', 'forgotten', 'sizes', 'kept', 'spent', 'pins', 'sign-ins', 'known'],
     ].map((name) => [name, /(?:)/]),
   ),
 };

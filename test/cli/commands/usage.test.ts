@@ -1,4 +1,6 @@
 /** `perdura admin usage`, as a person runs it: the built product, a real Temporal, a worker, a file store. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { UsageReport } from '../../../src/client.js';
 import type { Spending } from '../../../src/records/spending.js';
 import { callTool, text } from '../../support/provider-apis/reply.js';
@@ -59,4 +61,39 @@ test('says what was spent from the store, by each name; what failed and came too
 
   const refused = await runPerdura(world, ['admin', 'usage', '--since', 'yesterday']);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('"yesterday" is no date: write 2026-02-27') });
+});
+
+test('shows what is left of limits, who waits for them, and what is used of the budgets of tenants', async () => {
+  const none = await runPerdura(world, ['admin', 'limits']);
+  expect(none).toMatchObject({ code: 0, stderr: expect.stringContaining('no limit is known') });
+  const of = 'anthropic/claude-limited#0123456789ab';
+  const call = { conversation: 'c', input: 10, output: 10, set: { streams: 1 } };
+  for (const [id, tenant, isBackground] of [
+    ['a', 'acme', false],
+    ['b', 'acme', false],
+    ['c', '', true],
+  ] as const)
+    // prettier-ignore
+    await world.store.rateLimits.take(of, { id, tenant, isBackground, ...call });
+  await world.store.rateLimits.learn(of, 'a', { requests: { limit: 600, remaining: 590 } }, {});
+  await world.store.tenantSpendings.add({ namespace: world.client.namespace, tenant: 'acme' }, 'a', Date.now(), {
+    tokens: 850,
+    nanoUsd: 0,
+  });
+  const file = join(world.dir, 'budgets.json');
+  await writeFile(file, JSON.stringify([{ tenant: 'acme', month: { maxTokens: 1_000 } }, { day: { maxCostUsd: 5 } }]));
+  const shown = await runPerdura(world, ['admin', 'limits'], { env: { PERDURA_TENANT_BUDGETS: file } });
+  expect(shown.code).toBe(0);
+  const cells = shown.stdout.trimEnd().split('\n').map((line) => line.trim().split(/ {2,}/)); // prettier-ignore
+  const key = 'anthropic/claude-limited (key 012345)';
+  expect(cells).toEqual([
+    ['MODEL AND KEY', 'LIMIT', 'LEFT', 'FROM', 'WAITING'],
+    [key, '600 requests / 60 s', expect.stringMatching(/^59\d|600$/), 'answers', '1 acme, 1 of none (background)'],
+    [key, '1 streams', '0', 'setting', '1 acme, 1 of none (background)'],
+    [''],
+    ['TENANT', 'PERIOD', 'USED'],
+    ['acme', new Date().toISOString().slice(0, 7), '850 of its 1000 tokens', '85 %'],
+  ]);
+  const json = await runPerdura(world, ['admin', 'limits', '-o', 'json']);
+  expect(JSON.parse(json.stdout)).toMatchObject({ limits: [{ of, streams: 1 }], budgets: [] });
 });
