@@ -58,6 +58,7 @@ import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { startThread } from './platform/processes.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
+import { findToolQueue } from './tools/tool.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createStateCodec } from './extensions/state-codec.js';
@@ -92,8 +93,18 @@ export interface CreateWorkerOptions extends Extensions {
   readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
+  /** Runs the calls of these tools alone, which have a task queue (`policy.taskQueue`), and no conversations. */
+  readonly only?: ToolsOnly;
   /** Decides before grants of an agent's files are used, and before its MCP servers are started; without it, all of them are. */
   readonly trust?: AgentTrust;
+}
+
+/** What a worker runs that is for some tools alone, such as on a machine with a GPU. */
+export interface ToolsOnly {
+  /** All tools of one task queue, by their names. */
+  readonly tools: readonly string[];
+  /** How many calls at once; default: as many as Temporal lets a worker run. */
+  readonly atOnce?: number;
 }
 
 /** A worker of this process: it runs the conversations of its task queue. */
@@ -118,7 +129,7 @@ interface WorkerSurroundings {
 
 /** @internal For `perdura/testing` and `perdura worker`. */
 export function createWorkerWith(options: CreateWorkerOptions, surroundings: WorkerSurroundings): PerduraWorker {
-  const { config = loadConfig(), onReady, trust, ...given } = options;
+  const { config = loadConfig(), onReady, trust, only, ...given } = options;
   const extensions = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
@@ -126,7 +137,7 @@ export function createWorkerWith(options: CreateWorkerOptions, surroundings: Wor
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, extensions, { onReady, trust, ...surroundings });
+      await runUntil(stop.signal, config, extensions, { onReady, trust, only, ...surroundings });
     },
     shutdown: () => stop.abort(),
   };
@@ -141,8 +152,9 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   extensions: Extensions,
-  { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
+  { onReady, trust, only, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust' | 'only'> & WorkerSurroundings,
 ): Promise<void> {
+  const toolQueue = only && findToolQueue(extensions.tools ?? [], only.tools, config.taskQueue);
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   const variables = loadVariables(config.cwd);
@@ -151,7 +163,7 @@ async function runUntil(
   const endpoints = webhookEndpoints(config);
   secretsOfProcess().add(endpoints.flatMap(secretsInEndpoint));
   const learning = learnAgain(() => secretsOfProcess().add(secretsInFolder(config.cwd)));
-  const { hash, ...code } = await workflowCodeOf(extensions, config);
+  const { hash, ...code } = await workflowCodeOf(toolQueue === undefined ? extensions : {}, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
@@ -234,12 +246,11 @@ async function runUntil(
     );
     const { activities } = assembled;
     if (stop.aborted) return;
-    if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
-    const worker = await Worker.create(
-      workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
-    );
+    if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place, toolQueue });
+    const options = workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } });
+    const worker = await Worker.create(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }));
     assembled.runIn(worker);
-    if (config.retention !== undefined)
+    if (config.retention !== undefined && toolQueue === undefined)
       await scheduleRetention({ connection, namespace, taskQueue }).catch((error: unknown) =>
         runtimeLog().warn(`nothing is deleted by PERDURA_RETENTION yet: ${errorMessage(error)}`),
       );
@@ -289,10 +300,27 @@ async function placeOf(store: Store, agentsDir: string): Promise<WorkerPlace | u
 /** Half of the turns would not find the messages of the other half. Throws `ConfigError`. */
 async function refuseOtherPlaces(
   connection: NativeConnection,
-  where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace },
+  where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace; readonly toolQueue: string | undefined },
 ): Promise<void> {
   const [other] = await findOthers(connection, where);
-  if (other !== undefined) throw new ConfigError(describeTakenQueue(where.taskQueue, other));
+  if (other === undefined) return;
+  if (where.toolQueue === undefined) throw new ConfigError(describeTakenQueue(where.taskQueue, other));
+  throw new ConfigError(
+    `the conversations of task queue ${where.taskQueue} have another ${other.differs === 'store' ? 'store' : 'agents folder'} (${other.words}) than ` +
+      'this worker of their tools, which would not find their calls: give it the same REDIS_URL or PERDURA_MEMORY_DIR, and PERDURA_AGENTS_DIR',
+  );
+}
+
+/** No workflow, and of the activities the one that runs a tool. Leases stay those of the conversations' queue: any worker takes over from any. */
+function forToolsAlone(options: WorkerOptions, { taskQueue, atOnce }: { readonly taskQueue: string } & Partial<ToolsOnly>): WorkerOptions {
+  const { workflowBundle: _built, workflowsPath: _sources, bundlerOptions: _bundler, sinks: _sinks, activities, ...rest } = options;
+  const { 'run-tool': runTool } = activities as Activities;
+  return {
+    ...rest,
+    taskQueue,
+    activities: { 'run-tool': runTool } satisfies Pick<Activities, 'run-tool'>,
+    ...(atOnce !== undefined && { maxConcurrentActivityTaskExecutions: atOnce }),
+  };
 }
 
 /** @internal What the built-in tools of a worker go by. */
