@@ -45,7 +45,7 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
-import { createCircuitReport, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
+import { createCircuitReport, serveHealth, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
@@ -86,6 +86,8 @@ const SHUTDOWN_GRACE = '10s';
 /** It loads Temporal's client when a worker stands still. */
 const HANG_THREAD_MB = 128;
 const LEASE_THREAD_MB = 64;
+/** A request of `/readyz` at Temporal. */
+const HEALTH_MS = 2_000;
 
 /** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
@@ -210,7 +212,18 @@ async function runUntil(
       : modelsAnsweredBy(answering, extensions.models);
   const reportCircuits = createCircuitReport(runtimeLog());
   let assembled: Assembled | undefined;
+  let worker: Worker | undefined;
+  let health: { close(): void } | undefined;
   try {
+    const queue = { namespace, taskQueue: { name: toolQueue ?? taskQueue }, taskQueueType: 1 };
+    health = await serveHealth({
+      address: config.healthAddress,
+      checks: {
+        worker: () => (worker?.getState() === 'RUNNING' ? Promise.resolve() : Promise.reject(new Error('it does not poll'))),
+        temporal: () => connection.withDeadline(Date.now() + HEALTH_MS, () => connection.workflowService.describeTaskQueue(queue)),
+        store: () => store.id(),
+      },
+    });
     await mkdir(config.workspace, { recursive: true });
     assembled = assemble(
       {
@@ -248,15 +261,16 @@ async function runUntil(
     if (stop.aborted) return;
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place, toolQueue });
     const options = workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } });
-    const worker = await Worker.create(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }));
-    assembled.runIn(worker);
+    const made = await Worker.create(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }));
+    worker = made;
+    assembled.runIn(made);
     if (config.retention !== undefined && toolQueue === undefined)
       await scheduleRetention({ connection, namespace, taskQueue }).catch((error: unknown) =>
         runtimeLog().warn(`nothing is deleted by PERDURA_RETENTION yet: ${errorMessage(error)}`),
       );
-    const running = worker.run();
+    const running = made.run();
     // A SIGTERM may have come first.
-    const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
+    const end = (): void => (made.getState() === 'RUNNING' ? made.shutdown() : undefined);
     stop.addEventListener('abort', end, { once: true });
     try {
       if (stop.aborted) end();
@@ -268,6 +282,7 @@ async function runUntil(
     }
     await running;
   } finally {
+    health?.close();
     loop.close();
     clearInterval(learning);
     await hangs.close();
