@@ -249,7 +249,12 @@ export async function serveHealth({ address, checks }: HealthOptions): Promise<{
 
 async function answersInTime(check: () => Promise<unknown>): Promise<boolean> {
   try {
-    return (await orUndefinedAfter(CHECK_MS, check().then(() => true))) ?? false;
+    return (
+      (await orUndefinedAfter(
+        CHECK_MS,
+        check().then(() => true),
+      )) ?? false
+    );
   } catch {
     return false;
   }

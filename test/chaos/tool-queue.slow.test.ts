@@ -26,9 +26,12 @@ sceneTest('without a worker of its tool a conversation says for what it waits, a
   expect(waiting).toEqual({ kind: 'worker', tool: 'render', taskQueue: `${taskQueue}-gpu`, since: expect.any(String) });
   expect(waitingFor).toContain(`a worker of task queue ${taskQueue}-gpu to run render`);
   const { currentDetails } = await until('its card in the page of Temporal', async () => {
-    const [payload] = (await temporal.workflowService.queryWorkflow({
-      ...{ namespace: 'default', execution: { workflowId: id }, query: { queryType: '__temporal_workflow_metadata' } },
-    })).queryResult?.payloads ?? [];
+    const [payload] =
+      (
+        await temporal.workflowService.queryWorkflow({
+          ...{ namespace: 'default', execution: { workflowId: id }, query: { queryType: '__temporal_workflow_metadata' } },
+        })
+      ).queryResult?.payloads ?? [];
     return JSON.parse(Buffer.from(payload?.data ?? []).toString()) as { readonly currentDetails?: string };
   });
   expect(currentDetails).toContain(`**waiting for** \`a worker of task queue ${taskQueue}-gpu to run render`);

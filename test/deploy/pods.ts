@@ -131,7 +131,7 @@ export async function startPod({ resources, template, secret, instead, dir }: Po
   const spare = dieWithUs(child.pid ?? 0);
   let log = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-KEPT_LOG)));
+    stream?.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-KEPT_LOG)));
   const main = new Promise<number>((resolve) => {
     const info = child.stdio[3];
     if (!hasReadOnlyRoot || info === null || info === undefined) return resolve(child.pid ?? 0);

@@ -64,7 +64,8 @@ async function problemsIn(resources: readonly Resource[]): Promise<string[]> {
   const ajv = new Ajv({ strict: false });
   const custom = resources.flatMap((one) => {
     const shape = shapeOf(one.kind);
-    return shape === undefined || ajv.validate(shape, one) ? [] : [`${one.kind} ${one.metadata.name}: ${ajv.errorsText()}`];
+    const fits: boolean = shape === undefined || ajv.validate(shape as object, one as unknown);
+    return fits ? [] : [`${one.kind} ${one.metadata.name}: ${ajv.errorsText()}`];
   });
   if (python === undefined) return custom;
   const file = join(dir, 'rendered.yaml');

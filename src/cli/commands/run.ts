@@ -63,7 +63,8 @@ export const RUN: readonly CommandRow[] = [
     help: `A tool that was made with policy.taskQueue runs where a worker of that queue is, and its calls wait for one (docs/reference/tools.md).
 Such a worker needs the settings of the others: the same Temporal, store, agents and perdura.config.*.`,
     async run({ config, output }, { tools, atOnce }: { readonly tools?: readonly string[]; readonly atOnce?: number }): Promise<number> {
-      if (atOnce !== undefined && tools === undefined) throw new CliError('--at-once is for a worker of some tools: add --tools', EXIT.usage);
+      if (atOnce !== undefined && tools === undefined)
+        throw new CliError('--at-once is for a worker of some tools: add --tools', EXIT.usage);
       const { worker } = await import('../worker.js');
       return worker(config(), output, tools && { tools, ...(atOnce !== undefined && { atOnce }) });
     },

@@ -72,7 +72,10 @@ test('what has ended otherwise, or waited in the queue of its conversation, is o
   const lost: StepFailure = { type: 'timeout', message: 'no sign of life from the worker; it may have died', transient: true };
   for (const [plan, failure] of [
     [ELSEWHERE, lost],
-    [{ ...ELSEWHERE, repeatable: true }, { ...NOT_TAKEN, type: 'cancelled' }],
+    [
+      { ...ELSEWHERE, repeatable: true },
+      { ...NOT_TAKEN, type: 'cancelled' },
+    ],
   ] as const) {
     const call = called(plan);
     const after = apply(call.state, call.failed(failure, 10_000));
