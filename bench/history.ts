@@ -36,6 +36,23 @@ export function turnsOf(runs: readonly (readonly HistoryEvent[])[]): HistoryEven
   return turns.slice(0, -1);
 }
 
+/**
+ * Whether Temporal Cloud bills it as an action (docs.temporal.io/evaluate/cloud/actions). Heartbeats and queries are billed too, and are in no
+ * history; what an attempt repeats is one more.
+ */
+export function isAction(event: HistoryEvent): boolean {
+  return [
+    event.workflowExecutionStartedEventAttributes,
+    event.workflowExecutionUpdateAcceptedEventAttributes,
+    event.workflowExecutionSignaledEventAttributes,
+    event.activityTaskScheduledEventAttributes,
+    event.timerStartedEventAttributes,
+    event.markerRecordedEventAttributes,
+    event.upsertWorkflowSearchAttributesEventAttributes,
+    event.startChildWorkflowExecutionInitiatedEventAttributes,
+  ].some(Boolean);
+}
+
 export function nameOf(event: HistoryEvent): string {
   const name = EventType[event.eventType ?? 0] ?? 'UNKNOWN';
   return name.replace('EVENT_TYPE_', '').toLowerCase().replaceAll('_', ' ');

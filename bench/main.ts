@@ -1,7 +1,9 @@
 /** Measures the rows of design section 8 and prints them as a table or as JSON. */
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 import { parseArguments } from './arguments.js';
+import { capacityConstants } from './capacity.js';
 import { compare, renderComparison } from './compare.js';
 import { describeMachine } from './machine.js';
 import { MOST_CORES, watchOtherWork, type OtherWork } from './other-work.js';
@@ -36,7 +38,10 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     const whole = { ...machine, loadAfter: describeMachine('').load, quick: asked.quick, rows: measured };
     process.stdout.write(asked.json ? `${JSON.stringify(whole, null, 2)}\n` : renderTable(whole));
-    if (asked.write !== undefined) writeFileSync(asked.write, `${JSON.stringify(whole, null, 2)}\n`);
+    if (asked.write !== undefined) {
+      writeFileSync(asked.write, `${JSON.stringify(whole, null, 2)}\n`);
+      writeFileSync(join('data', 'capacity.json'), `${JSON.stringify(capacityConstants(measured, machine.date), null, 2)}\n`);
+    }
     if (asked.compare === undefined) return 0;
     const comparison = compare(measured, asked.compare.rows);
     process.stderr.write(`\n${renderComparison(comparison, asked.compare.file)}`);

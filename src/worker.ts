@@ -47,7 +47,7 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
-import { createCircuitReport, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
+import { createCircuitReport, serveHealth, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
@@ -61,6 +61,7 @@ import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { startThread } from './platform/processes.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
+import { findToolQueue } from './tools/tool.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createStateCodec } from './extensions/state-codec.js';
@@ -93,6 +94,8 @@ const SHUTDOWN_GRACE = '10s';
 /** It loads Temporal's client when a worker stands still. */
 const HANG_THREAD_MB = 128;
 const LEASE_THREAD_MB = 64;
+/** A request of `/readyz` at Temporal. */
+const HEALTH_MS = 2_000;
 
 /** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
@@ -100,8 +103,18 @@ export interface CreateWorkerOptions extends Extensions {
   readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
+  /** Runs the calls of these tools alone, which have a task queue (`policy.taskQueue`), and no conversations. */
+  readonly only?: ToolsOnly;
   /** Decides before grants of an agent's files are used, and before its MCP servers are started; without it, all of them are. */
   readonly trust?: AgentTrust;
+}
+
+/** What a worker runs that is for some tools alone, such as on a machine with a GPU. */
+export interface ToolsOnly {
+  /** All tools of one task queue, by their names. */
+  readonly tools: readonly string[];
+  /** How many calls at once; default: as many as Temporal lets a worker run. */
+  readonly atOnce?: number;
 }
 
 /** A worker of this process: it runs the conversations of its task queue. */
@@ -126,7 +139,7 @@ interface WorkerSurroundings {
 
 /** @internal For `perdura/testing` and `perdura worker`. */
 export function createWorkerWith(options: CreateWorkerOptions, surroundings: WorkerSurroundings): PerduraWorker {
-  const { config = loadConfig(), onReady, trust, ...given } = options;
+  const { config = loadConfig(), onReady, trust, only, ...given } = options;
   const extensions = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
@@ -134,7 +147,7 @@ export function createWorkerWith(options: CreateWorkerOptions, surroundings: Wor
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, extensions, { onReady, trust, ...surroundings });
+      await runUntil(stop.signal, config, extensions, { onReady, trust, only, ...surroundings });
     },
     shutdown: () => stop.abort(),
   };
@@ -149,9 +162,10 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   extensions: Extensions,
-  { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
+  { onReady, trust, only, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust' | 'only'> & WorkerSurroundings,
 ): Promise<void> {
   const build = workerBuild(config);
+  const toolQueue = only && findToolQueue(extensions.tools ?? [], only.tools, config.taskQueue);
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   const variables = loadVariables(config.cwd);
@@ -160,7 +174,7 @@ async function runUntil(
   const endpoints = webhookEndpoints(config);
   secretsOfProcess().add(endpoints.flatMap(secretsInEndpoint));
   const learning = learnAgain(() => secretsOfProcess().add(secretsInFolder(config.cwd)));
-  const { hash, ...code } = await workflowCodeOf(extensions, config);
+  const { hash, ...code } = await workflowCodeOf(toolQueue === undefined ? extensions : {}, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
@@ -209,7 +223,18 @@ async function runUntil(
       : modelsAnsweredBy(answering, extensions.models);
   const reportCircuits = createCircuitReport(runtimeLog());
   let assembled: Assembled | undefined;
+  let worker: Worker | undefined;
+  let health: { close(): void } | undefined;
   try {
+    const queue = { namespace, taskQueue: { name: toolQueue ?? taskQueue }, taskQueueType: 1 };
+    health = await serveHealth({
+      address: config.healthAddress,
+      checks: {
+        worker: () => (worker?.getState() === 'RUNNING' ? Promise.resolve() : Promise.reject(new Error('it does not poll'))),
+        temporal: () => connection.withDeadline(Date.now() + HEALTH_MS, () => connection.workflowService.describeTaskQueue(queue)),
+        store: () => store.id(),
+      },
+    });
     await mkdir(config.workspace, { recursive: true });
     assembled = assemble(
       {
@@ -246,21 +271,21 @@ async function runUntil(
     );
     const { activities } = assembled;
     if (stop.aborted) return;
-    if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
-    const worker = await Worker.create(
-      workerOptions({
-        ...{ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } },
-        ...(build && routing && { versioning: { build, decide: routing.decide } }),
-      }),
-    );
-    assembled.runIn(worker);
-    if (config.retention !== undefined)
+    if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place, toolQueue });
+    const options = workerOptions({
+      ...{ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } },
+      ...(build && routing && { versioning: { build, decide: routing.decide } }),
+    });
+    const made = await Worker.create(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }));
+    worker = made;
+    assembled.runIn(made);
+    if (config.retention !== undefined && toolQueue === undefined)
       await scheduleRetention({ connection, namespace, taskQueue }).catch((error: unknown) =>
         runtimeLog().warn(`nothing is deleted by PERDURA_RETENTION yet: ${errorMessage(error)}`),
       );
-    const running = worker.run();
+    const running = made.run();
     // A SIGTERM may have come first.
-    const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
+    const end = (): void => (made.getState() === 'RUNNING' ? made.shutdown() : undefined);
     stop.addEventListener('abort', end, { once: true });
     try {
       if (stop.aborted) end();
@@ -272,6 +297,7 @@ async function runUntil(
     }
     await running;
   } finally {
+    health?.close();
     loop.close();
     clearInterval(learning);
     routing?.close();
@@ -305,10 +331,27 @@ async function placeOf(store: Store, agentsDir: string): Promise<WorkerPlace | u
 /** Half of the turns would not find the messages of the other half. Throws `ConfigError`. */
 async function refuseOtherPlaces(
   connection: NativeConnection,
-  where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace },
+  where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace; readonly toolQueue: string | undefined },
 ): Promise<void> {
   const [other] = await findOthers(connection, where);
-  if (other !== undefined) throw new ConfigError(describeTakenQueue(where.taskQueue, other));
+  if (other === undefined) return;
+  if (where.toolQueue === undefined) throw new ConfigError(describeTakenQueue(where.taskQueue, other));
+  throw new ConfigError(
+    `the conversations of task queue ${where.taskQueue} have another ${other.differs === 'store' ? 'store' : 'agents folder'} (${other.words}) than ` +
+      'this worker of their tools, which would not find their calls: give it the same REDIS_URL or PERDURA_MEMORY_DIR, and PERDURA_AGENTS_DIR',
+  );
+}
+
+/** No workflow, and of the activities the one that runs a tool. Leases stay those of the conversations' queue: any worker takes over from any. */
+function forToolsAlone(options: WorkerOptions, { taskQueue, atOnce }: { readonly taskQueue: string } & Partial<ToolsOnly>): WorkerOptions {
+  const { workflowBundle: _built, workflowsPath: _sources, bundlerOptions: _bundler, sinks: _sinks, activities, ...rest } = options;
+  const { 'run-tool': runTool } = activities as Activities;
+  return {
+    ...rest,
+    taskQueue,
+    activities: { 'run-tool': runTool } satisfies Pick<Activities, 'run-tool'>,
+    ...(atOnce !== undefined && { maxConcurrentActivityTaskExecutions: atOnce }),
+  };
 }
 
 /** @internal What the built-in tools of a worker go by. */

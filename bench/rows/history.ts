@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { activitiesOf, countedInWords } from '../activities-of.js';
 import { ANSWER, FINDING, said } from '../bodies.js';
-import { historiesOf, nameOf, payloadBytes, sizeOf, turnsOf, type HistoryEvent } from '../history.js';
+import { historiesOf, isAction, nameOf, payloadBytes, sizeOf, turnsOf, type HistoryEvent } from '../history.js';
 import { mean, median, timeTurns } from '../pairs.js';
 import type { Product } from '../product.js';
 import type { Measured, Row } from '../row.js';
@@ -10,6 +10,8 @@ import type { Measured, Row } from '../row.js';
 const ROUNDS = 5;
 const BYTES = 3 * 1024;
 const TEXT_TURNS = 100;
+/** Whose bytes in Redis are counted. */
+const STORED_TURNS = 40;
 /** Store steps, and model steps that came back without a call. */
 const STEPS_MORE = 2;
 const TEXT_EVENTS = 11;
@@ -70,7 +72,15 @@ export const history: Row = {
         holds: bytes <= BYTES,
         notes: breakdown(settled(text)),
       },
+      { row: 'history: actions per text turn', product: mean(settled(text).map(actionsIn)), unit: '', toHold: '', holds: true },
     ];
+    const stored = async (kind: 'text' | 'ordinary' | 'quick', rounds: number): Promise<number> => {
+      const before = await product.storedBytes();
+      await recorded(temporal, product, STORED_TURNS, (number) => said(kind, rounds, number));
+      return ((await product.storedBytes()) - before) / STORED_TURNS;
+    };
+    const textStored = await stored('text', 0);
+    rows.push({ row: 'history: bytes in Redis per text turn', product: textStored, unit: 'B', toHold: '', holds: true });
     for (const [kind, limit] of [
       ['ordinary', 12],
       ['quick', 6],
@@ -97,6 +107,20 @@ export const history: Row = {
           holds: true,
           notes: breakdown(more, ROUNDS),
         },
+        {
+          row: `history: actions per further round, ${kind} tool`,
+          product: (mean(more.map(actionsIn)) - mean(one.map(actionsIn))) / (ROUNDS - 1),
+          unit: '',
+          toHold: '',
+          holds: true,
+        },
+        {
+          row: `history: bytes in Redis per further round, ${kind} tool`,
+          product: ((await stored(kind, ROUNDS)) - textStored) / ROUNDS,
+          unit: 'B',
+          toHold: '',
+          holds: true,
+        },
       );
     }
     return rows;
@@ -117,6 +141,10 @@ function settled<T>(turns: readonly T[]): T[] {
 
 function tellsNoAttributes(turn: readonly HistoryEvent[]): boolean {
   return !turn.some((event) => event.upsertWorkflowSearchAttributesEventAttributes);
+}
+
+function actionsIn(turn: readonly HistoryEvent[]): number {
+  return turn.filter(isAction).length;
 }
 
 function lengthOf(list: readonly unknown[]): number {

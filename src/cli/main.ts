@@ -5,6 +5,7 @@ import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
+import { CAPACITY } from './commands/capacity.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
 import { CHECK_UPGRADE } from './commands/check-upgrade.js';
 import { CONTEXT } from './commands/context.js';
@@ -45,7 +46,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
+  ['Administer', [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 

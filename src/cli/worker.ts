@@ -6,6 +6,7 @@ import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { checkMemoryFolder, asSentence } from './services/before-start.js';
 import { checkTemporal } from './services/temporal-connection.js';
+import type { ToolsOnly } from '../worker.js';
 import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 
 /** A worker that does not end in this time after its parent's death is not waited for. */
@@ -25,7 +26,7 @@ export async function awaitBegin(): Promise<WorkerBegin> {
   return begun;
 }
 
-export async function worker(config: Config, output: Output): Promise<number> {
+export async function worker(config: Config, output: Output, only?: ToolsOnly): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
@@ -42,9 +43,11 @@ export async function worker(config: Config, output: Output): Promise<number> {
   const options = {
     ...user,
     config,
+    ...(only && { only }),
     trust: createAgentTrust(config, (line: string) => output.report('Trust', line)),
     onReady() {
-      output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
+      const what = only ? `calls of ${only.tools.join(', ')}` : `work from task queue ${config.taskQueue}`;
+      output.report('Worker', `takes ${what}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);
     },
   };

@@ -6,6 +6,7 @@ import {
   WorkflowNotFoundError,
   type ConnectionLike,
 } from '@temporalio/client';
+import type { Status } from '../conversation/protocol/contract.js';
 import { toClientError } from './errors.js';
 import { openClient } from './temporal/encryption.js';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
@@ -27,6 +28,8 @@ export interface PendingActivity {
   /** Of the attempt before. */
   readonly lastFailure: string | null;
   readonly worker: string | null;
+  /** Whose workers it is for. */
+  readonly taskQueue: string | null;
 }
 
 /** What Temporal knows of a conversation. */
@@ -151,7 +154,17 @@ function toPendingActivity(raw: RawActivity): PendingActivity {
     nextAttemptAt: at(nextAttemptScheduleTime),
     lastFailure: lastFailure?.message || null,
     worker: raw.lastWorkerIdentity || null,
+    taskQueue: raw.activityOptions?.taskQueue?.name || null,
   };
+}
+
+/** A workflow does not hear when a worker takes a call that has waited for one: Temporal knows. */
+export function withoutTaken(status: Status, { pendingActivities }: Pick<Description, 'pendingActivities'>): Status {
+  const { waiting, waitingFor: _words, ...running } = status;
+  if (waiting?.kind !== 'worker') return status;
+  const there = pendingActivities.filter(({ taskQueue }) => taskQueue === waiting.taskQueue);
+  const isTaken = there.length > 0 && there.every(({ state }) => state !== 'scheduled');
+  return isTaken ? running : status;
 }
 
 /** Temporal's `PendingActivityState`, by number. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import { checkMessage, createAnsweringAgain, createSending } from './sending.js';
 import { createAttach, createUploads, DEFAULT_KEPT_BYTES } from './uploads.js';
-import { describeConversation, type Description } from './describe.js';
+import { describeConversation, withoutTaken, type Description } from './describe.js';
 import { createSchedules } from './schedules.js';
 import { createDispatch, createStepping } from './stepping.js';
 import { ClientError, toClientError } from './errors.js';
@@ -143,8 +143,10 @@ export function createClientWith({
   const askWorker = createAskWorker(unlessAway, withSignal);
   const askQuery = createAskQuery(unlessAway, withSignal);
 
-  const status = (id: string): Promise<Status> =>
-    askQuery({ id, attempt: `cannot read the status of ${id}` }, () => handleOf(id).query(statusQuery));
+  const status = async (id: string): Promise<Status> => {
+    const found = await askQuery({ id, attempt: `cannot read the status of ${id}` }, () => handleOf(id).query(statusQuery));
+    return found.waiting?.kind === 'worker' ? withoutTaken(found, await describe(id)) : found;
+  };
 
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
 

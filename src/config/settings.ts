@@ -71,7 +71,7 @@ const ollamaHost = z
   })
   .refine((host) => URL.canParse(host) && /^https?:$/.test(new URL(host).protocol), 'a URL or host:port, such as http://127.0.0.1:11434');
 
-/** Temporal's core, which listens there, looks no name up. */
+/** Temporal's core, which listens at one of them, looks no name up. */
 const socket = z.string().refine((address) => {
   const [, host = '', port] = /^(.+):(\d{1,5})$/.exec(address) ?? [];
   const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
@@ -286,6 +286,12 @@ const OTHERS = [
     key: 'metricsAddress',
     schema: socket.optional(),
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
+  },
+  {
+    name: 'PERDURA_HEALTH_ADDRESS',
+    key: 'healthAddress',
+    schema: socket.optional(),
+    meaning: 'where a worker answers /healthz and /readyz, such as 0.0.0.0:9465; nowhere without it',
   },
   {
     name: 'PERDURA_UI_TEXT',

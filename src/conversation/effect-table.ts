@@ -31,6 +31,10 @@ export type Lane = 'call' | 'context' | 'past' | 'store' | 'tool' | 'beside';
 /** Milliseconds. */
 export interface Policy {
   readonly startToClose: number;
+  /** How long it waits for a worker before it comes back; absent: for as long as it takes. */
+  readonly scheduleToStart?: number;
+  /** Absent: the conversation's. */
+  readonly taskQueue?: string;
   /** It sends Temporal a heartbeat twice a second. */
   readonly beats: boolean;
   readonly firstRetry: number;
@@ -63,6 +67,8 @@ const TOOL_END_MS = 15_000;
 
 const SHORT: Policy = { startToClose: 30_000, beats: false, firstRetry: 500, attempts: 3 };
 const LONG: Policy = { startToClose: 2 * MINUTES, beats: true, firstRetry: 500, lastRetry: 5_000, attempts: 3 };
+/** How long a call waits for a worker of another task queue before that shows, and each time after that, as long as it waits. */
+const PATIENCE_MS = [10_000, 60_000, 5 * MINUTES] as const;
 const EVERYTHING: readonly Lane[] = ['call', 'context', 'past', 'store', 'tool'];
 
 export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
@@ -94,15 +100,16 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
   'run-tool': {
     lane: 'tool',
     waitsFor: ['past'],
-    policy: ({ plan }) => ({
+    policy: ({ plan, unserved }) => ({
       startToClose: plan.timeoutMs + TOOL_END_MS,
+      ...(plan.taskQueue !== undefined && { taskQueue: plan.taskQueue, scheduleToStart: patienceFor(unserved) }),
       beats: true,
       firstRetry: 1_000,
       lastRetry: 5_000,
       attempts: attemptsOf(plan),
       isStoppable: true,
     }),
-    summary: ({ name, target }) => named(name, target),
+    summary: ({ name, target, plan: { taskQueue } }) => `${named(name, target)}${taskQueue === undefined ? '' : ` · ${taskQueue}`}`,
     completed: acceptTool,
     failed: failTool,
     late: (state, id, result) => payOnce(noteLateResult(state, result), id, result as unknown as JsonValue),
@@ -254,6 +261,10 @@ function noteHealed(state: ConversationState): ConversationState {
 
 function noteReported(state: ConversationState): ConversationState {
   return { ...state, parentNotified: { asks: '[]', ...state.parentNotified, reported: true } };
+}
+
+function patienceFor(unserved = 0): number {
+  return PATIENCE_MS[Math.min(unserved, PATIENCE_MS.length - 1)] ?? MINUTES;
 }
 
 /** One more than the tool itself is given, so that a worker's death does not cost it one. */

@@ -281,12 +281,13 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
   if (calls.filter(({ id }) => isRunningTool(state, id)).length >= PARALLEL_TOOLS) return undefined;
   const call = calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id) && !isHeld(state, 'tool-run', id));
   if (!call) return undefined;
-  const { id: callId, name, target, slot, seq, askedIn, plan, person } = call;
+  const { id: callId, name, target, slot, seq, askedIn, plan, person, unserved } = call;
   return effect(state, 'run-tool', callId, {
     identity: state.identity,
     session: state.session,
     turn: turnId(turn.number),
     ...{ callId, name, target, slot, seq, askedIn, plan },
+    ...(unserved && { unserved: unserved.times }),
     ...(person && { person }),
     ...(state.appContext && { appContext: state.appContext }),
     ...(state.settings?.fallback?.next.length && { fallback: state.settings.fallback.next }),

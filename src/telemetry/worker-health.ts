@@ -1,11 +1,13 @@
 /**
- * Whether a worker still answers, and which models it does not ask now.
+ * Whether a worker still answers, over HTTP too, and which models it does not ask now.
  *
  * One long piece of synchronous work holds up every conversation of a worker, heartbeats included. A block that ends is reported: a line in
  * the log with what ran meanwhile, and a gauge. Of one that does not end a thread beside the worker knows which activity it is in
  * (hang-thread.ts), and has Temporal hand that to the activity's next attempt: one that has ended two workers is not done a third time. A
  * worker that is killed, or loses its machine, leaves no such note, so its work is taken up as often as it may be.
  */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { url as debuggerUrl } from 'node:inspector';
 import { performance } from 'node:perf_hooks';
 import type { Worker as Thread } from 'node:worker_threads';
@@ -13,6 +15,8 @@ import { asyncLocalStorage } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { Runtime, type ActivityInterceptorsFactory, type Logger } from '@temporalio/worker';
 import type { OpenCircuit } from '../models/circuit-breaker.js';
+import { ConfigError, errorMessage } from '../platform/errors.js';
+import { orUndefinedAfter } from '../platform/promises.js';
 import { isRecord } from '../platform/json.js';
 import { HUNG_WORKER } from '../records/turn-end.js';
 import type { HangAnswer, HangMessage, HangThreadData } from './hang-thread.js';
@@ -190,4 +194,68 @@ export function createCircuitReport(log: Pick<Logger, 'warn' | 'info'>): (open: 
     if (found) log.warn('a model is not asked for a while', { of, reason: found.reason, until: new Date(found.until).toISOString() });
     else log.info('a model answers again', { of });
   };
+}
+
+export interface HealthOptions {
+  /** An IP address and a port; absent: nothing listens. */
+  readonly address: string | undefined;
+  /** What a worker needs to be of use, by name; each rejects, or does not answer in time, where it is not there. */
+  readonly checks: Readonly<Record<string, () => Promise<unknown>>>;
+}
+
+const CHECK_MS = 2_000;
+
+/**
+ * `/healthz` says that this process answers, which one that stands still does not; `/readyz` that it takes work, and that what it needs for
+ * that answers too: 503 where it does not, and while it starts and ends. Throws `ConfigError` where it cannot listen.
+ */
+export async function serveHealth({ address, checks }: HealthOptions): Promise<{ close(): void }> {
+  if (address === undefined) return { close: () => undefined };
+  /** Those that ask at the same time are answered together. */
+  let looking: Promise<Readonly<Record<string, boolean>>> | undefined;
+  const look = async (): Promise<Readonly<Record<string, boolean>>> => {
+    const answers = Object.entries(checks).map(async ([name, check]) => [name, await answersInTime(check)] as const);
+    return Object.fromEntries(await Promise.all(answers));
+  };
+  const answer = async (path: string | undefined): Promise<readonly [code: number, body: object]> => {
+    if (path === '/healthz') return [200, { status: 'ok' }];
+    if (path !== '/readyz') return [404, { status: 'not-found', paths: ['/healthz', '/readyz'] }];
+    const found = await (looking ??= look().finally(() => (looking = undefined)));
+    const isReady = Object.values(found).every(Boolean);
+    return [isReady ? 200 : 503, { status: isReady ? 'ready' : 'not-ready', ...found }];
+  };
+  const server = createServer((request, response) => {
+    void answer(request.url?.split('?')[0]).then(([code, body]) =>
+      response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(JSON.stringify(body)),
+    );
+  });
+  const [, host = '', port = ''] = /^\[?(.+?)\]?:(\d+)$/.exec(address) ?? [];
+  try {
+    await once(server.listen(Number(port), host), 'listening');
+  } catch (cause) {
+    throw new ConfigError(
+      `PERDURA_HEALTH_ADDRESS is ${address}, where nothing can listen (${errorMessage(cause)}): set another address or port, or end what has it`,
+      { cause },
+    );
+  }
+  server.unref();
+  return {
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function answersInTime(check: () => Promise<unknown>): Promise<boolean> {
+  try {
+    return (
+      (await orUndefinedAfter(
+        CHECK_MS,
+        check().then(() => true),
+      )) ?? false
+    );
+  } catch {
+    return false;
+  }
 }

@@ -14,6 +14,8 @@ import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
 
+const TASK_QUEUE_PATTERN = /^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,199}$/;
+
 const TIMEOUT_MS = 60_000;
 const QUICK_TIMEOUT_MS = 1_000;
 const ECHO_BYTES = 600;
@@ -119,6 +121,7 @@ function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
     timeoutMs: given.timeoutMs ?? (quick ? QUICK_TIMEOUT_MS : TIMEOUT_MS),
     ...(given.attempts === undefined ? {} : { attempts: given.attempts }),
     ...(given.approval === undefined ? {} : { approval: given.approval }),
+    ...(given.taskQueue === undefined ? {} : { taskQueue: given.taskQueue }),
   };
   const { attempts = 1, approval = 'allow' } = policy;
   if (!Number.isSafeInteger(attempts) || attempts < 1 || attempts > MAX_ATTEMPTS) {
@@ -129,6 +132,15 @@ function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
   }
   if (!['allow', 'ask', 'deny'].includes(approval))
     throw new Error(`cannot define the tool ${name}: approval must be allow, ask or deny, not ${approval}`);
+  const { taskQueue } = policy;
+  if (taskQueue !== undefined && (typeof taskQueue !== 'string' || !TASK_QUEUE_PATTERN.test(taskQueue))) {
+    throw new Error(
+      `cannot define the tool ${name}: taskQueue must be 1 to 200 letters, digits, ".", "_", "-", ":" or "/" and begin with a letter or digit, ` +
+        `not ${JSON.stringify(taskQueue)}`,
+    );
+  }
+  if (taskQueue !== undefined && quick)
+    throw new Error(`cannot define the tool ${name}: a tool with a taskQueue runs elsewhere, so it cannot be quick`);
   // A model step that is broken off runs again, and the tools that ride on it.
   if (quick && !policy.repeatable) throw new Error(`cannot define the tool ${name}: a quick tool must be repeatable`);
   if (!Number.isSafeInteger(policy.timeoutMs) || policy.timeoutMs <= 0) {

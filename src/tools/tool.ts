@@ -9,6 +9,7 @@ import type { HistoryEntry } from '../records/memory/documents.js';
 import type { RecallQuery } from '../memory/recall/recall.js';
 import type { Recalled } from '../memory/recall/recalled.js';
 import type { ToolDescription } from '../models/model.js';
+import { ConfigError } from '../platform/errors.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult = (
@@ -92,6 +93,11 @@ export interface ToolPolicy {
   readonly timeoutMs: number;
   /** Of a repeatable tool: how often it is run until it succeeds; its error is the model's only after the last. Default 1. */
   readonly attempts?: number;
+  /**
+   * The task queue whose workers alone run it, as `perdura worker --tools NAME` does: on a machine with a GPU, a browser or a licence. Such a
+   * call waits for one as long as it takes. Default: the workers of the conversation.
+   */
+  readonly taskQueue?: string;
   /** `ask`: a person must allow each call, unless a rule of the agent says otherwise. Default `allow`. */
   readonly approval?: ApprovalPolicy;
 }
@@ -193,6 +199,30 @@ export interface ToolRegistry {
   readonly describe: (names?: readonly string[]) => readonly ToolDescription[];
   /** Sorted. */
   readonly names: readonly string[];
+}
+
+/**
+ * The task queue of which a worker takes nothing but these tools. Throws `ConfigError`: Temporal hands out what comes to a queue, so its worker
+ * must have all tools of it, and of no other.
+ */
+export function findToolQueue(tools: readonly Tool[], names: readonly string[], conversations: string): string {
+  const refuse = (why: string): never => {
+    throw new ConfigError(`no worker for the tools ${names.join(', ')}: ${why}`);
+  };
+  const missing = names.find((name) => !tools.some((tool) => tool.name === name));
+  if (names.length === 0) refuse('name at least one');
+  if (missing !== undefined)
+    refuse(`${missing} is none of the project's tools, which are ${tools.map(({ name }) => name).join(', ') || 'none'}`);
+  const served = tools.filter(({ name }) => names.includes(name));
+  const queues = [...new Set(served.map(({ policy }) => policy.taskQueue))];
+  const without = served.find(({ policy }) => policy.taskQueue === undefined);
+  if (without) refuse(`${without.name} has no task queue, so each worker of its conversations runs it; give it one with policy.taskQueue`);
+  const [queue = ''] = queues;
+  if (queues.length > 1) refuse(`they have different task queues (${queues.join(', ')}); start a worker for each`);
+  if (queue === conversations) refuse(`their task queue, ${queue}, is that of conversations; give them another one with policy.taskQueue`);
+  const left = tools.find(({ name, policy }) => policy.taskQueue === queue && !names.includes(name));
+  if (left) refuse(`${left.name} has the same task queue, ${queue}, so its calls come here too; name it as well, or give it another one`);
+  return queue;
 }
 
 export class UnknownTools extends Error {

@@ -46,9 +46,20 @@ export function heal(host: Host, input: HealInput): Of<'heal'> {
   return host.activity('heal', input, { ...HEALING, summary: 'rebuild from history what the store has lost' }) as Of<'heal'>;
 }
 
-function optionsOf({ startToClose, beats, firstRetry, lastRetry, attempts, isStoppable }: Policy): ActivityOptions {
+function optionsOf({
+  startToClose,
+  scheduleToStart,
+  taskQueue,
+  beats,
+  firstRetry,
+  lastRetry,
+  attempts,
+  isStoppable,
+}: Policy): ActivityOptions {
   return {
     startToCloseTimeout: startToClose,
+    ...(scheduleToStart !== undefined && { scheduleToStartTimeout: scheduleToStart }),
+    ...(taskQueue !== undefined && { taskQueue }),
     ...(beats && { heartbeatTimeout: HEARTBEAT }),
     retry: {
       initialInterval: firstRetry,
@@ -106,6 +117,9 @@ export function memoryActivities(host: Host, taskQueue: string | undefined): Mem
   };
 }
 
+/** The server's words for an activity that was cancelled before a worker had taken it. */
+const NOT_STARTED = 'ACTIVITY_ID_NOT_STARTED';
+
 /** What an activity's failure means to the conversation. Compared by type, never by class. */
 export function failureOf(error: unknown): StepFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
@@ -119,9 +133,12 @@ export function failureOf(error: unknown): StepFailure {
       cause.timeoutType === 'HEARTBEAT'
         ? 'no sign of life from the worker; it may have died'
         : `it took longer than it may (${cause.timeoutType})`;
-    return { type: 'timeout', message, transient: true };
+    return { type: 'timeout', message, transient: true, ...(cause.timeoutType === 'SCHEDULE_TO_START' && { unbegun: true }) };
   }
-  if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
+  if (cause instanceof CancelledFailure) {
+    const isUnbegun = cause.details?.includes(NOT_STARTED) === true;
+    return { type: 'cancelled', message: 'it was stopped', transient: false, ...(isUnbegun && { unbegun: true }) };
+  }
   return { type: 'internal', message: errorMessage(cause), transient: false };
 }
 

@@ -108,6 +108,14 @@ const MISSING: readonly (readonly [
   message: RegExp,
 ])[] = [
   ['a setting with a wrong value', ['show', 'x'], { PERDURA_LOG_LEVEL: 'loud' }, 2, /^PERDURA_LOG_LEVEL is "loud", which cannot be used/],
+  [
+    'a worker of a tool that the project has not',
+    ['worker', '--tools', 'render'],
+    {},
+    2,
+    /render is none of the project's tools, which are none/,
+  ],
+  ['how many at once, of no tools', ['worker', '--at-once', '2'], {}, 2, /--at-once is for a worker of some tools: add --tools/],
   ['-c in a folder without a conversation', ['chat', '-c'], {}, 4, /there is none in this folder/],
   ['a Temporal that was named and does not answer', ['list'], {}, 3, /cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/],
   ['one that a flag names', ['list', '--address', '127.0.0.1:2'], {}, 3, /cannot reach Temporal at 127\.0\.0\.1:2/],

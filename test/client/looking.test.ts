@@ -117,6 +117,7 @@ test('a description has what Temporal knows without a worker: the first run’s 
     attempt: 3,
     lastFailure: { message: 'busy' },
     lastWorkerIdentity: 'w',
+    activityOptions: { taskQueue: { name: 'gpu' } },
   };
   const told = { id: 'c', runId: 'r2', memo: { agent: 'baker', scope: 'acme.shop', tenant: 'acme' }, more: { firstRunId: 'r1' } };
   temporal.on('describeWorkflowExecution', described(told, { pendingActivities: [activity, { state: 99 }] }));
@@ -134,13 +135,29 @@ test('a description has what Temporal knows without a worker: the first run’s 
       historyBytes: 3_000,
     },
     pendingActivities: [
-      { id: 'a1', type: 'run-tool', state: 'started', attempt: 3, lastFailure: 'busy', worker: 'w', startedAt: null },
-      { id: '', state: 'unknown', attempt: 1, lastFailure: null, worker: null },
+      { id: 'a1', type: 'run-tool', state: 'started', attempt: 3, lastFailure: 'busy', worker: 'w', startedAt: null, taskQueue: 'gpu' },
+      { id: '', state: 'unknown', attempt: 1, lastFailure: null, worker: null, taskQueue: null },
     ],
   });
   expect(await client.key('c')).toEqual({ namespace: 'default', scope: 'acme.shop', conversation: 'c', life: 'r1' });
   temporal.on('describeWorkflowExecution', grpcError('NOT_FOUND', 'workflow not found for ID: c'));
   expect(await failureOf(client.describe('c'))).toMatchObject({ kind: 'not-found', message: expect.stringContaining('cannot look up c') });
+});
+
+test('a conversation waits for a worker of a tool’s queue only until Temporal has one that took the call', async () => {
+  const waiting = { kind: 'worker', tool: 'render', taskQueue: 'gpu', since: '2026-11-21T10:00:00.000Z' };
+  const standing = { phase: 'running-tools', waiting, waitingFor: 'a worker' };
+  const call = (state: number, name = 'gpu') => ({ activityId: 'a', state, activityOptions: { taskQueue: { name } } });
+  const statusWith = async (pendingActivities: object[]) => {
+    const { temporal, client } = onScript();
+    temporal.on('queryWorkflow', answeredWith(standing)).on('describeWorkflowExecution', described({ id: 'c' }, { pendingActivities }));
+    return client.status('c');
+  };
+  expect(await statusWith([call(1)])).toEqual(standing);
+  expect(await statusWith([call(1), call(2)])).toEqual(standing);
+  // Between two tries there is none, and a call of another queue says nothing.
+  expect(await statusWith([call(2, 'perdura')])).toEqual(standing);
+  expect(await statusWith([call(2), call(1, 'perdura')])).toEqual({ phase: 'running-tools' });
 });
 
 test('of one that was started by somebody else, without a memo, the worker is asked whose memory it has', async () => {

@@ -185,6 +185,12 @@ const TABLE: Readonly<Record<string, Row>> = {
       write: 'an IP address and a port',
     },
   },
+  PERDURA_HEALTH_ADDRESS: {
+    key: 'healthAddress',
+    good: [['0.0.0.0:9465', '0.0.0.0:9465']],
+    bad: ['localhost:9465', '9465', '0.0.0.0'],
+    write: 'an IP address and a port',
+  },
   PERDURA_UI_TEXT: { key: 'uiText', good: [['off', 'off']], bad: ['no', '1'] },
   PERDURA_BLOCKED_MS: {
     key: 'blockedMs',

@@ -158,8 +158,8 @@ test('what the first stage leaves behind is what the build makes and the package
   );
   expect(built).toEqual(['package.json', 'node_modules', 'dist']);
   const { files } = JSON.parse(read('package.json')) as { files: string[] };
-  // Pages, examples and types are for people who write programs.
-  const forReaders = /^(?:types|docs|examples|bench|\w+\.md)(?:\/|$)/;
+  // Pages, manifests, examples and types are for people.
+  const forReaders = /^(?:types|docs|deploy|examples|bench|\w+\.md)(?:\/|$)/;
   const shipped = files.filter((path) => !path.startsWith('!') && path !== 'dist' && !forReaders.test(path));
   for (const path of shipped) expect(statSync(join(root, path)).isDirectory()).toBe(true);
   const copied = dockerfile().flatMap(({ instruction, words }) => (instruction === 'COPY' ? [words.at(-1)] : []));

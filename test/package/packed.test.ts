@@ -6,7 +6,7 @@ import { ROOT } from '../readme/commands.js';
 import { EXAMPLES, openProject, type Project } from './linked-package.js';
 
 const SHIPPED = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'];
-const FOLDERS = ['agents', 'bench', 'bin', 'data', 'dist', 'docs', 'examples', 'templates', 'types', 'workspace'];
+const FOLDERS = ['agents', 'bench', 'bin', 'data', 'deploy', 'dist', 'docs', 'examples', 'templates', 'types', 'workspace'];
 
 let project: Project;
 /** Every file of the package, from its top. */

@@ -46,6 +46,13 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['vectors-that-cost'],
   },
   {
+    name: 'does not wait for a worker of a tool',
+    file: 'conversation/turn/tool-round.ts',
+    from: "failure.type === 'timeout' && failure.unbegun && !state.turn.stopping",
+    to: "failure.type === 'timeout' && failure.unbegun && state.now < 0",
+    caughtBy: ['interrupt-while-a-tool-waits-for-its-worker'],
+  },
+  {
     name: 'never has a model make a title',
     file: 'conversation/turn/title.ts',
     from: 'if (!betterTitle || betterTitle.isAsked ||',

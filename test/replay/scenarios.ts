@@ -552,6 +552,19 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'interrupt-while-a-tool-waits-for-its-worker',
+    world: () => says(tools('look_up', 'render'), text('What else?')),
+    has: [CANCEL_ASKED, TOOL, '"timeoutType":"TIMEOUT_TYPE_SCHEDULE_TO_START"', '"unserved":1', '"taskQueue":{"name":"no-worker-here"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'render it');
+      await stage.until('a wait for a worker', async () => (await world.client.status(id)).waiting?.kind === 'worker');
+      await world.client.interrupt(id, 'enough');
+      await sent;
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
     name: 'interrupt-while-a-tool-rides',
     world: () => says(tools('note', 'hang_riding'), text('What else?')),
     has: [CANCEL_ASKED, RIDES, DEFERRED('stopped')],

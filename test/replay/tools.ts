@@ -54,6 +54,13 @@ export const recordedTools: readonly Tool[] = [
     run: ({ text }) => `paid ${text}`,
   }),
   defineTool({
+    name: 'render',
+    description: 'For workers that are not there.',
+    input,
+    policy: { taskQueue: 'no-worker-here' },
+    run: ({ text }) => `rendered ${text}`,
+  }),
+  defineTool({
     name: 'fail',
     description: 'Always fails.',
     input,

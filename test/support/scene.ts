@@ -85,6 +85,8 @@ export interface Scene {
     readonly apiUrl?: string;
     readonly preload?: string | readonly string[];
     readonly env?: Readonly<Record<string, string>>;
+    /** A worker of these tools alone. */
+    readonly tools?: readonly string[];
   }): Promise<WorkerProcess>;
   /** `perdura serve` as a process that can be killed; without `port` on one that is free. */
   startGateway(options?: { readonly port?: number; readonly env?: Readonly<Record<string, string>> }): Promise<GatewayProcess>;
@@ -211,14 +213,20 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     async restartTemporal() {
       temporalServer = await startOwnTemporal(portOf(address));
     },
-    async startWorker({ address: way = address, apiUrl = api.url, preload, env = {} } = {}) {
+    async startWorker({ address: way = address, apiUrl = api.url, preload, env = {}, tools } = {}) {
       const preloads = [
         ...[preload ?? []].flat(),
         ...(options.impatient ? [join(__dirname, 'worker-settings.cjs')] : []),
         ...(options.ledger ? [join(__dirname, 'ledger-tools.cjs')] : []),
       ];
       const settings: Record<string, string> = options.impatient ? { STORM_WORKER: JSON.stringify(IMPATIENCE) } : {};
-      const worker = startWorkerProcess({ env: { ...environment(way, apiUrl), ...settings, ...env }, cwd: dir, preloads });
+      const command = tools && { args: ['worker', '--tools', ...tools], readyOn: 'takes calls of' };
+      const worker = startWorkerProcess({
+        env: { ...environment(way, apiUrl), ...settings, ...env },
+        cwd: dir,
+        preloads,
+        ...(command && { command }),
+      });
       ends.push(() => worker.kill());
       await worker.ready;
       return worker;

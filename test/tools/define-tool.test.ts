@@ -47,6 +47,9 @@ describe('a definition', () => {
     ['an empty description', { description: ' ' }, /description/],
     ['quick without repeatable', { policy: { quick: true } }, /quick tool must be repeatable/],
     ['quick, and tried several times', { policy: { quick: true, repeatable: true, attempts: 2 } }, /not quick/],
+    ['quick, and run elsewhere', { policy: { quick: true, repeatable: true, taskQueue: 'gpu' } }, /cannot be quick/],
+    ['a task queue without a name', { policy: { taskQueue: '' } }, /taskQueue must be 1 to 200 letters/],
+    ["a task queue of Temporal's", { policy: { taskQueue: '/_sys/x' } }, /begin with a letter or digit/],
     ['a timeout of 0', { policy: { timeoutMs: 0 } }, /timeoutMs/],
     ['an input that JSON cannot say', { input: z.object({ at: z.date() }) }, /no JSON Schema/],
   ])('is refused at once: %s', (_, wrong, reason) => {

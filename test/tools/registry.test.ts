@@ -1,11 +1,34 @@
 import { z } from 'zod';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { createToolRegistry, UnknownTools } from '../../src/tools/tool.js';
+import { createToolRegistry, findToolQueue, UnknownTools } from '../../src/tools/tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 
 const named = (name: string): Tool => defineTool({ name, description: `Does ${name}.`, input: z.object({}), run: () => name });
 const [a, b, c] = [named('a'), named('b'), named('c')];
+
+describe('the queue of a worker of some tools', () => {
+  const at = (name: string, taskQueue?: string): Tool =>
+    defineTool({ name, description: `Does ${name}.`, input: z.object({}), policy: { ...(taskQueue && { taskQueue }) }, run: () => name });
+  const tools = [at('plain'), at('render', 'gpu'), at('bake', 'gpu'), at('browse', 'browser'), at('here', 'perdura')];
+
+  it('is that of all its tools', () => {
+    expect(findToolQueue(tools, ['bake', 'render'], 'perdura')).toBe('gpu');
+    expect(findToolQueue(tools, ['browse', 'browse'], 'perdura')).toBe('browser');
+  });
+
+  it.each<[names: string[], words: string]>([
+    [[], 'name at least one'],
+    [['paint'], "paint is none of the project's tools, which are plain, render, bake, browse, here"],
+    [['read_file'], "read_file is none of the project's tools"],
+    [['plain'], 'plain has no task queue'],
+    [['render', 'bake', 'browse'], 'they have different task queues (gpu, browser); start a worker for each'],
+    [['render'], 'bake has the same task queue, gpu, so its calls come here too'],
+    [['here'], 'their task queue, perdura, is that of conversations'],
+  ])('of %j is refused in a sentence', (names, words) => {
+    expect(() => findToolQueue(tools, names, 'perdura')).toThrow(words);
+  });
+});
 
 describe('the registry', () => {
   it('finds a tool by name, and nothing by the names that every object answers to', () => {

@@ -28,12 +28,13 @@ async function planCall(
   { offered, config, agent, place }: Planning,
 ): Promise<ToolPlan> {
   const tool = offered.find((one) => one.name === name);
-  const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
+  const { quick, repeatable, timeoutMs, attempts = 1, taskQueue } = tool?.policy ?? MISSING;
   const plan: ToolPlan = {
-    rides: quick && repeatable && attempts === 1,
+    rides: quick && repeatable && attempts === 1 && taskQueue === undefined,
     repeatable,
     timeoutMs: config.limits.toolTimeoutMs ?? timeoutMs,
     fingerprint: callFingerprint(name, input),
+    ...(taskQueue !== undefined && { taskQueue }),
   };
   if (!tool) return plan;
   const examined = await tool.examine?.(input, place);

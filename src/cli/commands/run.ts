@@ -55,10 +55,18 @@ export const RUN: readonly CommandRow[] = [
   {
     name: 'worker',
     description: 'take work from the task queue until Ctrl+C',
-    options: [new Option('--await-begin', 'only once the parent process sends its begin').hideHelp()],
-    async run({ config, output }): Promise<number> {
+    options: [
+      ['--tools <names...>', 'only calls of these tools, which have a task queue: for a machine with a GPU or a browser'],
+      ['--at-once <n>', 'with --tools: how many of them at once', parseCount],
+      new Option('--await-begin', 'only once the parent process sends its begin').hideHelp(),
+    ],
+    help: `A tool that was made with policy.taskQueue runs where a worker of that queue is, and its calls wait for one (docs/reference/tools.md).
+Such a worker needs the settings of the others: the same Temporal, store, agents and perdura.config.*.`,
+    async run({ config, output }, { tools, atOnce }: { readonly tools?: readonly string[]; readonly atOnce?: number }): Promise<number> {
+      if (atOnce !== undefined && tools === undefined)
+        throw new CliError('--at-once is for a worker of some tools: add --tools', EXIT.usage);
       const { worker } = await import('../worker.js');
-      return worker(config(), output);
+      return worker(config(), output, tools && { tools, ...(atOnce !== undefined && { atOnce }) });
     },
   },
   {

@@ -153,6 +153,8 @@ export interface StepFailure {
   /** True: a later retry may help. */
   readonly transient: boolean;
   readonly retryAfterMs?: number;
+  /** True: this attempt ended before a worker had taken it. */
+  readonly unbegun?: true;
   /** Of HTTP, where a provider refused a request. */
   readonly status?: number;
   /** The model's, by then. */

@@ -39,6 +39,8 @@ export type Waiting =
       readonly others: number;
       readonly until: string;
     }
+  /** `tool` waits for a worker of `taskQueue`; since that time none had taken it. */
+  | { readonly kind: 'worker'; readonly tool: string; readonly taskQueue: string; readonly since: string }
   /** A tool waits for a time. */
   | { readonly kind: 'time'; readonly tool: string; readonly until: string }
   | { readonly kind: 'sub-agent'; readonly conversation: string };

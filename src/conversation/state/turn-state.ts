@@ -82,6 +82,8 @@ export interface ToolCall {
   /** Epoch milliseconds. `notified`: the notification has been sent. */
   readonly asked?: { readonly kind: WaitKind; readonly at: number; readonly until: number };
   readonly sleepsUntil?: number;
+  /** No worker of its task queue had taken it at this time (epoch milliseconds), for the first time; and how often by now. */
+  readonly unserved?: { readonly since: number; readonly times: number };
   readonly child?: {
     readonly id: string;
     readonly looks?: Looks;

@@ -227,6 +227,8 @@ export interface ToolPlan {
   readonly rides: boolean;
   readonly repeatable: boolean;
   readonly timeoutMs: number;
+  /** Where its workers are; absent: those of the conversation run it. */
+  readonly taskQueue?: string;
   /** How often a repeatable tool is tried; absent: once. */
   readonly attempts?: number;
   /** True: a further attempt can find out what a broken one has done. */
@@ -297,6 +299,8 @@ export interface RunToolInput {
   /** Slot of the entry with the call: the activity reads the arguments there. */
   readonly askedIn: number;
   readonly plan: ToolPlan;
+  /** How often no worker of its task queue had taken it in time; absent: never. */
+  readonly unserved?: number;
   /** What the person added to the approval. */
   readonly person?: ApprovedWith;
   readonly appContext?: AppContextRef;

@@ -3,6 +3,8 @@
  *
  * @rule turn/results-before-next-call: Before the next model call, every tool call of an answer in the context has its result in the
  *   context. (test: test/conversation/turn/turns.test.ts)
+ * @rule turn/waits-for-its-worker: A call whose task queue no worker serves waits for one as long as it takes, where people see it, and a
+ *   stop ends the wait. (test: test/chaos/tool-queue.slow.test.ts)
  */
 import { abandon } from '../state/budget.js';
 import { toolEntry, type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
@@ -124,10 +126,17 @@ export function acceptToolResult(state: ConversationState, result: ToolFinished)
 export function failTool(state: ConversationState, { id, failure }: Failed<'run-tool'>): ConversationState {
   const call = openToolCalls(state).find((one) => one.id === id);
   if (!call || !state.turn) return state; // (turn/result-of-flight-counts)
+  if (failure.type === 'timeout' && failure.unbegun && !state.turn.stopping) return waitForWorker(state, call); // (turn/waits-for-its-worker)
   const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
   // It may have committed before it was lost; its fence then returns the cost.
   const given = abandon(settled, [id]);
   return endRoundIfDone(withToolCalls(given, (other) => (other === call ? { ...call, status: 'done' } : other)));
+}
+
+/** The next step asks for a worker again. */
+function waitForWorker(state: ConversationState, call: ToolCall): ConversationState {
+  const { since = state.now, times = 0 } = call.unserved ?? {};
+  return withToolCalls(state, (other) => (other === call ? { ...call, unserved: { since, times: times + 1 } } : other));
 }
 
 /**

@@ -251,7 +251,7 @@ function whatComes(settings: AgentSettings): string {
 
 /** The answer that the model reads for a call without a result. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
-  const hasRun = failure !== null || mayHaveRun(state, turn, call);
+  const hasRun = failure !== null ? !isUnbegun(call, failure) : mayHaveRun(state, turn, call);
   const [outcome, text]: [ToolOutcome, string] =
     call.status === 'delegated'
       ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
@@ -263,6 +263,11 @@ export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, 
             ? ['error', `The tool did not finish: ${failure.message}`]
             : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
+}
+
+/** An earlier attempt at one that may be repeated may have begun. */
+function isUnbegun({ plan }: ToolCall, { unbegun }: StepFailure): boolean {
+  return unbegun === true && !plan.repeatable && plan.verifiable !== true;
 }
 
 /** True if the call runs, or rides on a step that was attempted. */

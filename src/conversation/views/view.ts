@@ -326,7 +326,7 @@ export function waitingOf(state: ConversationState): Waiting | undefined {
   if (evictRetry) return retryOf(evictRetry);
   const { ending } = consolidation;
   if (ending && !turn) return { kind: 'memory', scope: state.identity.scope, until: isoTime(ending.until) };
-  return waitingForStep(state) ?? waitingForPerson(state) ?? waitingForTime(state) ?? waitingForChild(state);
+  return waitingForStep(state) ?? waitingForPerson(state) ?? waitingForTime(state) ?? waitingForWorker(state) ?? waitingForChild(state);
 }
 
 const STORE_AWAY = 'StoreUnavailable';
@@ -355,6 +355,11 @@ export function explainWaiting(waiting: Waiting): string {
       const more = others === 0 ? '' : ` and ${others} more`;
       return `${what} ${tool}${target === '' ? '' : ` (${target})`}${more}; until ${until}`;
     }
+    case 'worker':
+      return (
+        `a worker of task queue ${waiting.taskQueue} to run ${waiting.tool}: none had taken it at ${waiting.since}; ` +
+        `perdura worker --tools ${waiting.tool} is one`
+      );
     case 'time':
       return `the time that ${waiting.tool} names: ${waiting.until}`;
     case 'sub-agent':
@@ -391,6 +396,17 @@ function waitingForTime({ turn }: ConversationState): Waiting | undefined {
     .flatMap(({ status, name, sleepsUntil }) => (status === 'sleeping' && sleepsUntil !== undefined ? [{ tool: name, sleepsUntil }] : []))
     .sort((a, b) => a.sleepsUntil - b.sleepsUntil);
   return first && { kind: 'time', tool: first.tool, until: isoTime(first.sleepsUntil) };
+}
+
+/** The one that has waited longest. Whether a worker has taken it since, only Temporal knows (client/perdura-client.ts). */
+function waitingForWorker({ turn }: ConversationState): Waiting | undefined {
+  if (turn?.phase.kind !== 'tools') return undefined;
+  const [first] = turn.phase.calls
+    .flatMap(({ status, name, plan: { taskQueue }, unserved }) =>
+      status === 'waiting' && taskQueue !== undefined && unserved ? [{ tool: name, taskQueue, since: unserved.since }] : [],
+    )
+    .sort((a, b) => a.since - b.since);
+  return first && { kind: 'worker', ...first, since: isoTime(first.since) };
 }
 
 function waitingForChild(state: ConversationState): Waiting | undefined {

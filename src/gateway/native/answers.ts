@@ -104,6 +104,7 @@ const waiting = z
       others: z.int(),
       until: z.string(),
     }),
+    z.object({ kind: z.literal('worker'), tool: z.string(), taskQueue: z.string(), since: z.string() }),
     z.object({ kind: z.literal('time'), tool: z.string(), until: z.string() }),
     z.object({ kind: z.literal('sub-agent'), conversation: z.string() }),
   ])

@@ -167,6 +167,7 @@ const DESCRIPTION: Description = {
       nextAttemptAt: null,
       lastFailure: 'activity Heartbeat timeout',
       worker: '4711@host',
+      taskQueue: 'perdura',
     },
   ],
 };
@@ -351,7 +352,7 @@ test('a look reports a retry once, each later attempt again, and how it is stepp
   const stepping = { ...auto, mode: 'stepping', nextStep: 'model' } as const;
   const activity: PendingActivity = {
     ...{ id: '1', type: 'modelStep', attempt: 2, state: 'started', lastFailure: 'overloaded' },
-    ...{ scheduledAt: null, startedAt: null, nextAttemptAt: null, worker: null },
+    ...{ scheduledAt: null, startedAt: null, nextAttemptAt: null, worker: null, taskQueue: null },
   };
   const later = { ...activity, attempt: 3 };
   expect(toNews([], auto)).toEqual([]);
