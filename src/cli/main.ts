@@ -5,6 +5,7 @@ import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
+import { BACKUP } from './commands/backup.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
 import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
@@ -43,7 +44,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...ERASURE]],
+  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 

@@ -23,11 +23,13 @@ import type { WithLock } from './lock.js';
 export interface OpenConversation {
   /** Fresh, also when another process has written. */
   read(): Promise<JournalIndex>;
-  /** Appends the line that `decide` returns, if any, and answers with the index after it. */
-  write(decide: (index: JournalIndex) => JournalLine | undefined | Promise<JournalLine | undefined>): Promise<JournalIndex>;
+  /** Appends the line or lines that `decide` returns, if any, and answers with the index after them. */
+  write(decide: (index: JournalIndex) => Decided | Promise<Decided>): Promise<JournalIndex>;
   /** Bytes of the journal, about what the index takes. */
   size(): number;
 }
+
+type Decided = JournalLine | readonly JournalLine[] | undefined;
 
 export interface ConversationFiles {
   readonly dir: string;
@@ -101,13 +103,14 @@ export function openConversation({
     return added;
   }
 
-  async function append(line: string): Promise<void> {
+  async function append(...lines: readonly string[]): Promise<void> {
     const begins = reading.ino === 0;
-    const appended = await handles.append(journal, `${atRest.seal(line)}\n`, reading, { sync: true });
+    const stored = lines.map((line) => `${atRest.seal(line)}\n`).join('');
+    const appended = await handles.append(journal, stored, reading, { sync: true });
     const follow = async (): Promise<void> => {
       if (appended.reading === undefined) return followTraces(await fold());
       reading = appended.reading;
-      return followTraces(foldOne(line));
+      return followTraces(lines.map(foldOne).join(''));
     };
     await Promise.all([appended.synced, begins && syncUpwards(dir, synced), follow()]);
   }
@@ -163,8 +166,9 @@ export function openConversation({
       inTurn(() =>
         withLock(join(dir, 'lock'), async () => {
           await fold();
-          const line = await decide(index);
-          if (line !== undefined) await append(JSON.stringify(line));
+          const decided = await decide(index);
+          const lines = decided === undefined ? [] : Array.isArray(decided) ? (decided as readonly JournalLine[]) : [decided];
+          if (lines.length > 0) await append(...lines.map((line) => JSON.stringify(line)));
           return index;
         }),
       ),

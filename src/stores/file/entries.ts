@@ -25,14 +25,15 @@ const OPEN_BYTES = 64 * 1024 * 1024;
 /** Weighing all of them costs more than a read. */
 const WEIGHED_EVERY = 32;
 
-type Open = (key: ConversationKey) => OpenConversation;
+/** The journal of a conversation, open for as long as it is used. */
+export type OpenJournal = (key: ConversationKey) => OpenConversation;
 
 export interface OpenOptions extends Pick<ConversationFiles, 'handles' | 'withLock' | 'atRest' | 'log'> {
   /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
   readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
 }
 
-export function createOpenConversations(dir: string, { traceLines, log, handles, withLock, atRest }: OpenOptions): Open {
+export function createOpenConversations(dir: string, { traceLines, log, handles, withLock, atRest }: OpenOptions): OpenJournal {
   const byDir = new Map<string, OpenConversation>();
   const synced = new Set<string>();
   let opened = 0;
@@ -67,7 +68,7 @@ export function createOpenConversations(dir: string, { traceLines, log, handles,
   };
 }
 
-export function createWrites(dir: string, open: Open, feed: Feed): Writes {
+export function createWrites(dir: string, open: OpenJournal, feed: Feed): Writes {
   return {
     async apply(key, batch) {
       const index = await describeFailures(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
@@ -84,7 +85,7 @@ function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEv
   if (events.length > 0) feed.publish(key, events).catch(() => undefined);
 }
 
-export function createEntries(dir: string, open: Open, writes: Writes): Entries {
+export function createEntries(dir: string, open: OpenJournal, writes: Writes): Entries {
   return {
     ...recordsBy(writes),
 
@@ -131,7 +132,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
 }
 
 /** Collections that change with calls of models are lines of the journal; all others have files. */
-export function withJournalCollections(dir: string, open: Open, others: OpenCollection): OpenCollection {
+export function withJournalCollections(dir: string, open: OpenJournal, others: OpenCollection): OpenCollection {
   return (place, codec) => {
     if (place.name !== 'items' && place.name !== 'budget') return others(place, codec);
     const { name, key } = place;
@@ -158,7 +159,7 @@ export function withJournalCollections(dir: string, open: Open, others: OpenColl
   };
 }
 
-export function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
+export function createEffects(dir: string, open: OpenJournal, writes: Writes, feed: Feed): Effects {
   return {
     ...claimsBy(writes),
 
@@ -255,7 +256,7 @@ async function journals(dir: string): Promise<string[]> {
 }
 
 /** Once per id, as the journal's index has it (file/first-line-wins). */
-async function readSpent(journal: string, atRest: AtRest): Promise<Iterable<Spent>> {
+export async function readSpent(journal: string, atRest: AtRest): Promise<Iterable<Spent>> {
   const found = new Map<string, Spent>();
   const take = (line: string): void => {
     const spent = spentIn(atRest.openRecord(line));

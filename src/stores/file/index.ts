@@ -41,6 +41,7 @@ import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
+import { createFileContents } from './contents.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
 import { createFileCalls, createFileHandles } from './handles.js';
@@ -111,6 +112,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     signIns: createSignIns(collections),
     scopes: createFileScopes(dir, atRest),
     uploads: createUploads(collections, createFileUploadBytes(dir, atRest)),
+    contents: createFileContents({ ...alone, dir, atRest, journal: open, open: collections }),
     reseal: () => resealFiles({ dir, atRest, documents, withLock: locks.withLock }),
     check: () => checkDirectory(dir),
     async close() {

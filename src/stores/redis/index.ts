@@ -11,6 +11,7 @@ import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
 import { withShared } from '../shared-entries.js';
 import { createRedisCollections } from './collections.js';
+import { createRedisContents } from './contents.js';
 import { createRedisDocuments } from './documents.js';
 import { createBodies, createEffects, createEntries, createRedisLifeStorage, createRedisSpendings, createWrites } from './entries.js';
 import { createEntryCache } from './entry-cache.js';
@@ -54,8 +55,10 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     },
     isRefusal: (error) => error instanceof StoreUnavailable && error.message.includes(DELETED),
   });
+  const alone = { entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createItems(open) };
+  const effects = createEffects(link, writes, feed, cache);
   const ofLives = {
-    ...withShared({ entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createItems(open) }, lives),
+    ...withShared(alone, lives),
     lives: {
       ...lives,
       async delete(key: ConversationKey) {
@@ -63,7 +66,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         cache.forget(lifeKey(key, 'entries'));
       },
     },
-    effects: createEffects(link, writes, feed, cache),
+    effects,
     spendings: createRedisSpendings(link),
     budgets: createBudgets(open),
     writes,
@@ -87,6 +90,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     signIns: createSignIns(open),
     scopes: createRedisScopes(link),
     uploads: createUploads(open, createRedisUploadBytes(link)),
+    contents: createRedisContents({ ...alone, link, effects, open }),
     reseal: () => resealRedis(link),
     check: () => checkRedis(link),
     async close() {

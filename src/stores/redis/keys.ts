@@ -55,6 +55,7 @@
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
+import type { NamedPlace } from '../backup/contents.js';
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
@@ -169,6 +170,33 @@ export function uploadKey(
 ): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
   return id === undefined ? owner : `${owner}:${id}`;
+}
+
+export type NamedKind = NamedPlace['kind'];
+
+const NAMED_LETTER: Readonly<Record<NamedKind, string>> = { deleted: 'c', pins: 'p', 'sign-ins': 'i' };
+
+/** For SCAN: what deleted conversations, agents, or owners of sign-ins have. */
+export function namedPattern(namespace: string, kind: NamedKind): string {
+  return `${literally(`perdura:{${NAMED_LETTER[kind]}:${escaped(namespace, /[%{}:\s]/g)}:`)}}:${kind}`;
+}
+
+/** Whose it is; undefined for another key that the pattern has found. */
+export function placeNamed(namespace: string, kind: NamedKind, name: string): NamedPlace | undefined {
+  const beginning = `perdura:{${NAMED_LETTER[kind]}:${escaped(namespace, /[%{}:\s]/g)}:`;
+  const whose = decodeURIComponent(name.slice(beginning.length, -`}:${kind}`.length));
+  const place: NamedPlace =
+    kind === 'deleted'
+      ? { kind, key: { namespace, conversation: whose } }
+      : kind === 'pins'
+        ? { kind, key: { namespace, agent: whose } }
+        : { kind, key: { namespace, owner: whose } };
+  return namedKey(place) === name ? place : undefined;
+}
+
+function namedKey({ kind, key }: NamedPlace): string {
+  if (kind === 'deleted') return deletedKey(key);
+  return kind === 'pins' ? pinsKey(key) : signInsKey(key);
 }
 
 function conversationPrefix(namespace: string, conversation: string): string {
