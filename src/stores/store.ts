@@ -17,6 +17,7 @@ import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
+import type { Archived } from './archive/archived.js';
 import type { Contents } from './backup/contents.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner } from './names.js';
@@ -51,6 +52,8 @@ export interface Store {
   readonly uploads: Uploads;
   /** For copies of all that it has. */
   readonly contents: Contents;
+  /** What of it lies in an archive. */
+  readonly archived: Archived;
   /**
    * Writes again, with the newest key, what is plain or of an older key, while others write. Live events and the index for search, which
    * are made again, are removed instead. A second run finds nothing. Throws StoreUnavailable where a key is missing.

@@ -1,6 +1,6 @@
 /**
- * What a copy of a store needs beyond the ports that conversations use: all that one life has of its own, and the small collections as they
- * are. A copy is of records, and of no keys or files, so that each kind of store takes what another one had.
+ * What copies and archives of a store need beyond the ports that conversations use: all that one life has of its own, and the small
+ * collections as they are. A copy is of records, and of no keys or files, so that each kind of store takes what another one had.
  *
  * Not copied, because it is made again or ends by itself: live events, indexes for search, leases, and files that no message has used yet.
  */
@@ -14,6 +14,7 @@ import { BEGINNINGS, CLAIMS, CUTS, DELETED, ENDS, FORKS } from '../collections/l
 import { PINNED, SIGN_INS } from '../collections/mcp-servers.js';
 import { EPISODES, FACTS, REMOVED, VECTORS } from '../collections/memory.js';
 import { FORGOTTEN, PROPOSALS } from '../collections/proposals.js';
+import type { ToArchive } from '../archive/archived.js';
 import type { AgentKey, Bodies, ConversationKey, ConversationName, Entries, SignInOwner } from '../store.js';
 
 /** What the ledger has of one effect, and what was spent. */
@@ -32,14 +33,19 @@ export type NamedPlace =
 export interface Contents {
   /** Each once, in no order. */
   named(namespace: string): AsyncIterable<NamedPlace>;
-  /** Of one life alone, without what it shares. */
-  readonly entries: Pick<Entries, 'page'>;
+  /** Of one life alone, without what it shares. Of what an archive has nothing is here. */
+  readonly entries: Entries;
   readonly bodies: Bodies;
   /** Refs of those of one life alone. */
   bodyRefs(key: ConversationKey): Promise<readonly string[]>;
+  /**
+   * Takes out what an archive has, each only as it was given: what was written since stays. Message ids stay known. `standIn` is the result
+   * of effects from then on. False where the life cannot be written anew now, and nothing was taken out.
+   */
+  drop(key: ConversationKey, content: ToArchive, standIn: JsonValue): Promise<boolean>;
   /** The highest number of an archiving or restoring of entries; -1 where there was none. */
   lastMove(key: ConversationKey): Promise<number>;
-  /** In no order. */
+  /** In no order; results as they are stored. */
   ledger(key: ConversationKey): AsyncIterable<LedgerRecord>;
   /** What is there stays (stores/idempotent-writes). */
   restoreLedger(key: ConversationKey, records: readonly LedgerRecord[]): Promise<void>;

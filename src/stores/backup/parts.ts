@@ -1,6 +1,7 @@
 /**
  * A store as parts, each read and written by itself, while others write to it.
  *
+ * - What an archive has of a life is read from there: a copy is whole without it.
  * - Of a life the entries are read first, then its ledger, then long texts: an effect may be there whose entries came later, which healing
  *   finds; entries without their effect, for which a model would be paid again, are not, and what entries refer to is.
  * - What the store has stays: a part that is restored adds what is missing, so that the same one again changes nothing.
@@ -80,9 +81,10 @@ function toNamed(namespace: string, { kind, name }: Extract<Part, { readonly nam
 }
 
 async function* readLife(store: Store, key: ConversationKey, skipped: (records: number) => void): AsyncIterable<PartRecord> {
-  const { contents } = store;
+  const { contents, archived } = store;
+  const { entries, bodies } = archived.through(contents);
   for (let after = 0, last = 1; after < last; after += ENTRIES_AT_ONCE) {
-    const page = await contents.entries.page(key, after, ENTRIES_AT_ONCE);
+    const page = await entries.page(key, after, ENTRIES_AT_ONCE);
     last = page.last;
     if (page.skipped > 0) skipped(page.skipped);
     if (page.entries.length > 0) yield { kind: 'entries', entries: page.entries };
@@ -96,14 +98,15 @@ async function* readLife(store: Store, key: ConversationKey, skipped: (records: 
   for (const one of kept.items) if (one.kind === 'life') yield { kind: 'files', files: one.files };
   let ledger: LedgerRecord[] = [];
   for await (const record of contents.ledger(key)) {
-    ledger.push(record);
+    ledger.push(record.kind === 'committed' ? { ...record, result: await archived.openResult(key, record.id, record.result) } : record);
     if (ledger.length < RECORDS_AT_ONCE) continue;
     yield { kind: 'ledger', ledger };
     ledger = [];
   }
   if (ledger.length > 0) yield { kind: 'ledger', ledger };
-  for (const ref of await contents.bodyRefs(key)) {
-    const text = await contents.bodies.get(key, ref);
+  const away = (await archived.index(key)).flatMap((object) => object.bodies.map((hash) => `sha256:${hash}`));
+  for (const ref of new Set([...(await contents.bodyRefs(key)), ...away])) {
+    const text = await bodies.get(key, ref);
     if (text === undefined) skipped(1);
     else yield { kind: 'body', text };
   }

@@ -15,7 +15,8 @@ import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner
 
 export type Place =
   | {
-      readonly name: 'episodes' | 'lineage' | 'cuts' | 'claims' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors' | 'counted-by';
+      readonly name:
+        'episodes' | 'lineage' | 'cuts' | 'claims' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors' | 'counted-by' | 'archives';
       readonly key: ConversationKey;
     }
   | { readonly name: 'deleted'; readonly key: ConversationName }

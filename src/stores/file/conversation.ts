@@ -17,7 +17,7 @@ import type { AtRest } from '../../platform/at-rest.js';
 import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
-import { createTurns, readNewLines, syncFolder, UNREAD } from './lines.js';
+import { createTurns, readNewLines, replaceFileIf, syncFolder, UNREAD } from './lines.js';
 import type { WithLock } from './lock.js';
 
 export interface OpenConversation {
@@ -25,6 +25,8 @@ export interface OpenConversation {
   read(): Promise<JournalIndex>;
   /** Appends the line or lines that `decide` returns, if any, and answers with the index after them. */
   write(decide: (index: JournalIndex) => Decided | Promise<Decided>): Promise<JournalIndex>;
+  /** Puts the lines that `make` returns in the place of all there are; undefined leaves them. */
+  rewrite(make: (index: JournalIndex) => Promise<readonly JournalLine[] | undefined>): Promise<boolean>;
   /** Bytes of the journal, about what the index takes. */
   size(): number;
 }
@@ -161,6 +163,25 @@ export function openConversation({
         }
         return index;
       }),
+
+    rewrite: (make) =>
+      inTurn(() =>
+        withLock(join(dir, 'lock'), async () => {
+          await fold();
+          const before = reading;
+          const lines = await make(index);
+          if (lines === undefined) return false;
+          const text = lines.map((line) => `${atRest.seal(JSON.stringify(line))}\n`).join('');
+          // Long work: should another have taken the lock meanwhile, its lines are not lost.
+          const isUnchanged = (): boolean => {
+            const now = tryStat(journal);
+            return now?.ino === before.ino && now.size === before.size;
+          };
+          if (!(await replaceFileIf(journal, text, isUnchanged))) return false;
+          await followTraces(await fold());
+          return true;
+        }),
+      ),
 
     write: (decide) =>
       inTurn(() =>

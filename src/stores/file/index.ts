@@ -55,6 +55,8 @@ import { createPins, createSignIns } from '../collections/mcp-servers.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
+import { createArchived, withArchivedResults } from '../archive/archived.js';
+import type { ArchivePlace } from '../archive/place.js';
 import { withShared } from '../shared-entries.js';
 import type { Feed, Store, UploadOwner } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
@@ -65,6 +67,8 @@ export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'
   readonly feedMaxLength?: number;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Where what is old lies. */
+  readonly archive?: ArchivePlace;
 }
 
 export function createFileStore(options: FileStoreOptions): Store {
@@ -75,7 +79,8 @@ export function createFileStore(options: FileStoreOptions): Store {
   const locks = createLocks(dir, calls);
   const open = createOpenConversations(dir, { ...options, atRest, handles, withLock: locks.withLock });
   const collections = withJournalCollections(dir, open, createFileCollections(dir, atRest, locks.withLock));
-  const storage = createFileLifeStorage(dir, handles);
+  const archived = createArchived({ place: options.archive, atRest, open: collections, log: options.log });
+  const storage = archived.withLives(createFileLifeStorage(dir, handles));
   const guard = createLifeGuard(createTombstones(collections), {
     async remove(key) {
       await storage.remove(key, `delete ${key.conversation}`);
@@ -90,10 +95,9 @@ export function createFileStore(options: FileStoreOptions): Store {
   const documents = createFileDocuments(dir, atRest);
   const lives = createLives(collections, { ...storage, archiveShared: (key, archived) => alone.entries.archive(key, archived, 0) });
   const ofLives = {
-    ...withShared(alone, lives),
+    ...withShared(archived.through(alone), lives),
     lives,
-    effects: createEffects(dir, open, writes, beside),
-    writes,
+    ...withArchivedResults(archived, { effects: createEffects(dir, open, writes, beside), writes }),
     feed,
     episodes: createEpisodes(collections),
     turnEnds: createTurnEnds(collections),
@@ -113,6 +117,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     scopes: createFileScopes(dir, atRest),
     uploads: createUploads(collections, createFileUploadBytes(dir, atRest)),
     contents: createFileContents({ ...alone, dir, atRest, journal: open, open: collections }),
+    archived,
     reseal: () => resealFiles({ dir, atRest, documents, withLock: locks.withLock }),
     check: () => checkDirectory(dir),
     async close() {

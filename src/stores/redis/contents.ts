@@ -1,8 +1,8 @@
 /** What a copy needs of Redis (backup/contents.ts). Keys: keys.ts. */
-import type { JsonValue } from '../../records/message.js';
+import type { Entry, JsonValue } from '../../records/message.js';
 import { isSpending } from '../../records/spending.js';
 import type { Contents, LedgerRecord, NamedPlace } from '../backup/contents.js';
-import { decodeJson } from '../codecs.js';
+import { decodeEntry, decodeJson, toBodyRef } from '../codecs.js';
 import type { ConversationKey, Effects } from '../store.js';
 import { lifeKey, namedPattern, placeNamed, type NamedKind } from './keys.js';
 import { scanKeys, type RedisLink } from './link.js';
@@ -38,6 +38,22 @@ export function createRedisContents({ link, effects, ...ports }: RedisContents):
       return (names ?? []).map((name) => `sha256:${name}`);
     },
 
+    async drop(key, { entries, bodies, results }, standIn) {
+      for (let at = 0; at < entries.length; at += AT_ONCE) await dropEntries(link, key, entries.slice(at, at + AT_ONCE));
+      const where = lifeKey(key, 'effects');
+      const attempt = `take out what ${key.conversation} has archived`;
+      for (const [id, result] of Object.entries(results)) {
+        const stored = await link.askUnlessForeign(attempt, (redis) => redis.hget(where, `result:${id}`));
+        if (typeof stored !== 'string' || JSON.stringify(decodeJson(link.atRest.openRecord(stored))) !== JSON.stringify(result)) continue;
+        await link.ask(attempt, (redis) =>
+          redis.perduraChange(where, '', `result:${id}`, stored, link.atRest.seal(JSON.stringify(standIn))),
+        );
+      }
+      const hashes = bodies.map((text) => toBodyRef(text).sha256);
+      if (hashes.length > 0) await link.askUnlessForeign(attempt, (redis) => redis.hdel(lifeKey(key, 'bodies'), ...hashes));
+      return true;
+    },
+
     async lastMove(key) {
       const move = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
         redis.hget(lifeKey(key, 'entries'), 'move'),
@@ -60,6 +76,28 @@ export function createRedisContents({ link, effects, ...ports }: RedisContents):
         await Promise.all(records.slice(at, at + AT_ONCE).map((record) => restoreOne(effects, key, record)));
     },
   };
+}
+
+/** Where another writer comes between, it is looked at again. */
+const MAX_ATTEMPTS = 10;
+
+/** With them goes up how many are away, in one step: what a search counts stays the same. */
+async function dropEntries(link: RedisLink, key: ConversationKey, entries: readonly Entry[]): Promise<void> {
+  const where = lifeKey(key, 'entries');
+  const attempt = `take out what ${key.conversation} has archived`;
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+    const fields = ['away', ...entries.map(({ slot }) => String(slot))];
+    const [away, ...stored] = (await link.askUnlessForeign(attempt, (redis) => redis.hmget(where, ...fields))) ?? [];
+    const gone = entries.flatMap((entry, i) => {
+      const text = stored[i];
+      const isSame = typeof text === 'string' && JSON.stringify(decodeEntry(link.atRest.openRecord(text))) === JSON.stringify(entry);
+      return isSame ? [[String(entry.slot), text, '']] : [];
+    });
+    if (gone.length === 0) return;
+    const count = ['away', away ?? '', String(Number(away ?? 0) + gone.length)];
+    if ((await link.ask(attempt, (redis) => redis.perduraChange(where, '', ...gone.flat(), ...count))) === 1) return;
+  }
+  throw link.unavailable(attempt, new Error('others write there all the time'));
 }
 
 async function* readEffects(link: RedisLink, key: ConversationKey): AsyncIterable<LedgerRecord> {

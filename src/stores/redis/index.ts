@@ -9,6 +9,8 @@ import { createPins, createSignIns } from '../collections/mcp-servers.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
+import { createArchived, withArchivedResults } from '../archive/archived.js';
+import type { ArchivePlace } from '../archive/place.js';
 import { withShared } from '../shared-entries.js';
 import { createRedisCollections } from './collections.js';
 import { createRedisContents } from './contents.js';
@@ -32,6 +34,8 @@ export interface RedisStoreOptions {
   readonly log?: (line: string) => void;
   /** Default: plain. */
   readonly atRest?: AtRest;
+  /** Where what is old lies. */
+  readonly archive?: ArchivePlace;
 }
 
 /** JSON of entries that a worker keeps in memory, all conversations together. */
@@ -42,7 +46,8 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url, commandTimeoutMs, atRest, log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log });
   const open = createRedisCollections(link);
-  const storage = createRedisLifeStorage(link);
+  const archived = createArchived({ place: options.archive, atRest: link.atRest, open, log });
+  const storage = archived.withLives(createRedisLifeStorage(link));
   const lives = createLives(open, storage);
   const cache = createEntryCache(CACHED_BYTES);
   link.redis.on('close', () => cache.disconnected());
@@ -58,7 +63,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const alone = { entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createItems(open) };
   const effects = createEffects(link, writes, feed, cache);
   const ofLives = {
-    ...withShared(alone, lives),
+    ...withShared(archived.through(alone), lives),
     lives: {
       ...lives,
       async delete(key: ConversationKey) {
@@ -66,10 +71,9 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         cache.forget(lifeKey(key, 'entries'));
       },
     },
-    effects,
+    ...withArchivedResults(archived, { effects, writes }),
     spendings: createRedisSpendings(link),
     budgets: createBudgets(open),
-    writes,
     feed,
     episodes: createEpisodes(open),
     turnEnds: createTurnEnds(open),
@@ -91,6 +95,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     scopes: createRedisScopes(link),
     uploads: createUploads(open, createRedisUploadBytes(link)),
     contents: createRedisContents({ ...alone, link, effects, open }),
+    archived,
     reseal: () => resealRedis(link),
     check: () => checkRedis(link),
     async close() {

@@ -3,7 +3,7 @@
  * `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in one cluster slot. `<what>` is
  *
  *   entries   hash, slot -> entry, as JSON (codecs.ts); field `last` is the highest slot, `move` the
- *             highest number of an archiving or restoring
+ *             highest number of an archiving or restoring, `away` how many entries an archive has
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `fenced:<id>`
  *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
@@ -17,6 +17,7 @@
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
  *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/memory.ts)
+ *   archives  hash, SHA-256 of an object of the archive -> what is in it, as JSON (archive/archived.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -82,6 +83,7 @@ export const KEY_NAMES = [
   'turn-ends',
   'vectors',
   'counted-by',
+  'archives',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export const SCOPE_KEY_NAMES = [

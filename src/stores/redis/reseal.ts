@@ -19,7 +19,21 @@ const CONTENT: Readonly<Record<string, RegExp>> = {
   history: /^entry:/,
   ...Object.fromEntries(
     [
-      ...['bodies', 'items', 'budget', 'episodes', 'lineage', 'cuts', 'claims', 'forks', 'turn-ends', 'vectors', 'counted-by', 'deleted'],
+      ...[
+        'bodies',
+        'items',
+        'budget',
+        'episodes',
+        'lineage',
+        'cuts',
+        'claims',
+        'forks',
+        'turn-ends',
+        'vectors',
+        'counted-by',
+        'archives',
+        'deleted',
+      ],
       ...['facts', 'removed-facts', 'proposals', 'forgotten', 'sizes', 'kept', 'pins', 'sign-ins', 'known'],
     ].map((name) => [name, /(?:)/]),
   ),
