@@ -144,6 +144,8 @@ const SECRETS_IN: { readonly [Key in SecretSetting]: SecretsIn<NonNullable<Setti
   openaiApiKey: itself,
   geminiApiKey: itself,
   gatewayToken: itself,
+  awsSecretAccessKey: itself,
+  awsSessionToken: itself,
   secrets: ({ all, ids }) => [...all, ids],
   webhookSecrets: (secrets) => secretsInEndpoint({ url: null, secrets }),
   webhookUrl: (url) => secretsInEndpoint({ url, secrets: [] }),

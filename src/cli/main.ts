@@ -6,6 +6,7 @@ import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
 import { BACKUP } from './commands/backup.js';
+import { GC } from './commands/gc.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
 import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
@@ -44,7 +45,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...ERASURE]],
+  ['Administer', [...ADMIN, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP]],
 ];
 

@@ -49,6 +49,9 @@ export const WEBHOOK_WORKFLOW_TYPE = 'webhook';
 /** Deletes once what has been over or idle for long enough. */
 export const RETENTION_WORKFLOW_TYPE = 'retention';
 
+/** Ends once conversations that are idle for as long as they say, and archives what is old. */
+export const GC_WORKFLOW_TYPE = 'gc';
+
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');
 export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt');
