@@ -2,7 +2,7 @@
  * What keeps an installation from growing for ever: conversations that say after how many days of rest they are over are closed, and what is
  * old goes from the store to the archive.
  *
- * No conversation has a timer of its own for that: ten thousand idle ones would be ten thousand timers in Temporal, each of which wakes a
+ * No conversation has a timer for that: ten thousand idle ones would be ten thousand timers in Temporal, each of which wakes a
  * worker and replays a history to find that someone has spoken since. One list a day finds the few that are due.
  *
  * - The age is that of the latest message in the store, or of the start, whichever came last.
@@ -64,7 +64,7 @@ export async function findOverdue(
   { agents, now = Date.now }: GcOptions,
 ): Promise<Overdue[]> {
   const ofAgents = new Map<string, Promise<number | undefined>>();
-  const daysOf = (agent: string, scope: string): Promise<number | undefined> => {
+  const findDays = (agent: string, scope: string): Promise<number | undefined> => {
     const name = JSON.stringify([readTenant(scope), agent]);
     // Of an agent that cannot be used now nothing is closed.
     const known =
@@ -82,7 +82,7 @@ export async function findOverdue(
     // Those of another queue have other agents, and may have another store.
     if (scope === undefined || into !== undefined || info.taskQueue !== taskQueue) continue;
     const { idle, agent } = info.memo ?? {};
-    const days = toDays(idle) ?? (await daysOf(typeof agent === 'string' ? agent : 'default', scope));
+    const days = toDays(idle) ?? (await findDays(typeof agent === 'string' ? agent : 'default', scope));
     const isDue = (at: number): boolean => days !== undefined && at + days * DAY_MS <= now();
     // The store is read only for those that are old enough by Temporal.
     if (days === undefined || !isDue(info.startTime.getTime())) continue;

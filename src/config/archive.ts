@@ -1,6 +1,5 @@
 /** Settings of the archive: where what is old lies, apart from the store, and how a bucket is reached. Names of AWS_* are Amazon's. */
 import { z } from 'zod';
-import type { Setting } from './settings.js';
 
 /** A folder, absolute, or a bucket of S3 with what its names begin with. */
 export type ArchiveSetting =
@@ -92,4 +91,4 @@ export const ARCHIVE_SETTINGS = [
       .optional(),
     meaning: "address of another server that speaks as S3 does, such as MinIO's",
   },
-] as const satisfies readonly Setting[];
+] as const;

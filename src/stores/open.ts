@@ -1,7 +1,8 @@
 /** Which store the settings select: Redis where REDIS_URL is set, files otherwise; never one for the other. */
 import { createFileStore } from './file/index.js';
 import type * as redis from './redis/index.js';
-import { createFolderArchive, type ArchivePlace } from './archive/place.js';
+import { createFolderArchive } from './archive/place.js';
+import type { ArchivePlace } from './whole-ports.js';
 import { createS3Archive } from './archive/s3.js';
 import { createAtRest, deriveAtRestKeys, type AtRest } from '../platform/at-rest.js';
 import { ConfigError } from '../platform/errors.js';

@@ -22,7 +22,7 @@ import { createModels } from '../../src/models/providers.js';
 import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
-import type { Store } from '../../src/stores/store.js';
+import type { ArchivePlace, Store } from '../../src/stores/store.js';
 import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
@@ -42,6 +42,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly observe?: Observe;
   /** Redis at this address; files in a temp dir without it. */
   readonly redisUrl?: string;
+  /** What is old goes there. */
+  readonly archive?: ArchivePlace;
   readonly address?: string;
   readonly tools?: readonly Tool[];
   /** Content of agents/default/agent.json. */
@@ -113,7 +115,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 
   const api = await startMessagesApi(options);
   const makeStore = (): Store =>
-    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
+    options.redisUrl === undefined
+      ? createFileStore({ dir: join(dir, 'memory'), archive: options.archive })
+      : createRedisStore({ url: options.redisUrl, archive: options.archive });
   const engineName = options.engine ?? engineOfThisFile();
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));

@@ -23,7 +23,7 @@ export const BACKUP: readonly CommandRow[] = [
     description: 'copy all that the store has into a folder, while workers run; cut short, the same command goes on',
     args: [['<dir>', 'a new folder, or one in which a backup was cut short']],
     help: `Of the namespace that TEMPORAL_NAMESPACE names. Encrypted with the store's newest key where PERDURA_ENCRYPTION is set. What is left out is
-made again: live events, indexes for search, files that no message has used. Temporal has its own backups (docs/operations/backup.md).`,
+made again: live events, indexes for search, files that no message has used. Temporal's database is backed up apart (docs/operations/backup.md).`,
     run: backUp,
   },
   {
@@ -218,7 +218,7 @@ function describeRestored(
     ].join(' '),
     notes: [
       ...(deleted.size > 0 ? [`${formatQuantity(deleted.size, 'conversation')} of it were deleted since, and stay so`] : []),
-      ...(different > 0 ? [`${formatQuantity(different, 'record')} of it are different in the store, which keeps its own`] : []),
+      ...(different > 0 ? [`${formatQuantity(different, 'record')} of it are different in the store, which keeps what it has`] : []),
       "what conversations have done since comes from Temporal's history when they go on; `perdura admin heal ID` does it now",
     ],
     problems: [

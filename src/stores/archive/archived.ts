@@ -21,9 +21,8 @@ import { decodeJson, hashInRef, isEntry, verified } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection } from '../collections/collection.js';
 import { toFileName } from '../file/paths.js';
 import { toRanges } from '../shared-entries.js';
-import type { LifeStorage } from '../collections/lives.js';
-import { StoreUnavailable, type Bodies, type ConversationKey, type Entries, type Fencing, type Store } from '../store.js';
-import type { ArchivePlace } from './place.js';
+import { StoreUnavailable, type ConversationKey, type Fencing, type Store } from '../store.js';
+import type { Archived, ArchivePlace, ArchiveRecord, ToArchive } from '../whole-ports.js';
 
 const compress = promisify(brotliCompress);
 const decompress = promisify(brotliDecompress);
@@ -47,37 +46,7 @@ const objectSchema = z.object({
   bodies: z.array(z.string()),
   results: z.number(),
 });
-/** An object of an archive, as the index has it. */
-export type ArchiveRecord = z.output<typeof objectSchema>;
 export const ARCHIVES = recordCodec<ArchiveRecord>(objectSchema, ({ id }) => id);
-
-/** What goes into one object. */
-export interface ToArchive {
-  readonly entries: readonly Entry[];
-  readonly bodies: readonly string[];
-  readonly results: Readonly<Record<string, JsonValue>>;
-}
-
-export interface Archived {
-  readonly place: ArchivePlace | undefined;
-  index(key: ConversationKey): Promise<readonly ArchiveRecord[]>;
-  /** Those of `slots` that are there, by slot. */
-  readEntries(key: ConversationKey, slots: readonly number[]): Promise<Map<number, Entry>>;
-  /** What stands in the ledger for a result that is there. */
-  standIn(id: string): JsonValue;
-  isStandIn(result: JsonValue): boolean;
-  /** The result that it stands for; any other as it is. */
-  openResult(key: ConversationKey, effect: string, result: JsonValue): Promise<JsonValue>;
-  /** On the place, read back and in the index, once it resolves (archive/written-before-removed). */
-  write(key: ConversationKey, content: ToArchive): Promise<ArchiveRecord>;
-  /** Takes an object of the life into the index that is not in it; false where it cannot be read. */
-  adopt(key: ConversationKey, name: string): Promise<boolean>;
-  /** (archive/goes-with-its-life) */
-  removeLife(key: ConversationKey): Promise<void>;
-  withLives<Storage extends Pick<LifeStorage, 'remove'>>(storage: Storage): Storage;
-  /** The same ports, which find there what the store has no more. */
-  through<Ports extends { readonly entries: Entries; readonly bodies: Bodies }>(ports: Ports): Ports;
-}
 
 interface Opened {
   readonly entries: ReadonlyMap<number, Entry>;

@@ -7,7 +7,8 @@ import { turnNumber } from '../../records/identity.js';
 import { listSlots } from '../../records/slots.js';
 import { fromFileName, toFileName } from '../file/paths.js';
 import type { ConversationKey, Store } from '../store.js';
-import { lifePrefix, type ArchiveRecord, type ToArchive } from './archived.js';
+import type { ArchiveRecord, ToArchive } from '../whole-ports.js';
+import { lifePrefix } from './archived.js';
 
 export interface Collected {
   objects: number;

@@ -9,25 +9,7 @@ import { errorCode, errorMessage } from '../../platform/errors.js';
 import { syncFolder } from '../file/lines.js';
 import { unlessAbsent } from '../file/errors.js';
 import { StoreUnavailable } from '../store.js';
-
-export interface ArchivePlace {
-  /** For people: no password in it. */
-  readonly where: string;
-  /** On the disk, or acknowledged, once it resolves. The same again changes nothing. */
-  put(name: string, bytes: Buffer): Promise<void>;
-  /** Undefined where there is none. */
-  get(name: string): Promise<Buffer | undefined>;
-  list(prefix: string): AsyncIterable<ArchivedObject>;
-  /** A missing one is no error. */
-  remove(name: string): Promise<void>;
-}
-
-export interface ArchivedObject {
-  readonly name: string;
-  readonly bytes: number;
-  /** Epoch milliseconds. */
-  readonly at: number;
-}
+import type { ArchivePlace } from '../whole-ports.js';
 
 /** `attempt` ends the sentence "cannot …". */
 export function archiveUnavailable(attempt: string, where: string, cause: unknown): StoreUnavailable {
@@ -39,7 +21,7 @@ export function archiveUnavailable(attempt: string, where: string, cause: unknow
 
 /** `dir`: absolute. Names have slashes between their parts, which are names of files. */
 export function createFolderArchive(dir: string): ArchivePlace {
-  const asked = async <T>(attempt: string, work: () => Promise<T>): Promise<T> => {
+  const describe = async <T>(attempt: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
@@ -51,7 +33,7 @@ export function createFolderArchive(dir: string): ArchivePlace {
     where: dir,
 
     put: (name, bytes) =>
-      asked('write an archive', async () => {
+      describe('write an archive', async () => {
         const path = toPath(name);
         await mkdir(dirname(path), { recursive: true, mode: 0o700 });
         const beside = `${path}.${randomUUID()}.tmp`;
@@ -74,21 +56,21 @@ export function createFolderArchive(dir: string): ArchivePlace {
         for (let folder = dirname(path); folder.startsWith(dir); folder = dirname(folder)) await syncFolder(folder);
       }),
 
-    get: (name) => asked('read an archive', () => unlessAbsent(readFile(toPath(name)))),
+    get: (name) => describe('read an archive', () => unlessAbsent(readFile(toPath(name)))),
 
     async *list(prefix) {
       const folder = toPath(prefix);
-      const found = await asked('list archives', () => unlessAbsent(readdir(folder, { recursive: true, withFileTypes: true })));
+      const found = await describe('list archives', () => unlessAbsent(readdir(folder, { recursive: true, withFileTypes: true })));
       for (const entry of found ?? []) {
         if (!entry.isFile() || entry.name.endsWith('.tmp')) continue;
         const path = join(entry.parentPath, entry.name);
-        const stats = await asked('list archives', () => unlessAbsent(stat(path)));
+        const stats = await describe('list archives', () => unlessAbsent(stat(path)));
         if (stats) yield { name: relative(dir, path).split(sep).join('/'), bytes: stats.size, at: stats.mtimeMs };
       }
     },
 
     remove: (name) =>
-      asked('remove an archive', async () => {
+      describe('remove an archive', async () => {
         const path = toPath(name);
         await unlessAbsent(rm(path));
         // Empty folders would name who had been there.

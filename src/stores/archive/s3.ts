@@ -2,7 +2,8 @@
 import type { AwsClient } from 'aws4fetch';
 import { loadOptional, S3_PACKAGE } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
-import { archiveUnavailable, type ArchivedObject, type ArchivePlace } from './place.js';
+import type { ArchivedObject, ArchivePlace } from '../whole-ports.js';
+import { archiveUnavailable } from './place.js';
 
 export interface S3Settings {
   readonly bucket: string;

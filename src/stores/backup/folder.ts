@@ -266,7 +266,7 @@ export async function findDamage(dir: string, { file, bytes, sha256: wanted }: B
   return hash.digest('hex') === wanted ? undefined : `${file} was changed since: its SHA-256 is another`;
 }
 
-/** Each part with its records, which are to be read before the next one is asked for; without those that were deleted meanwhile. */
+/** Each part with its records, which are to be read before the next one; without those that were deleted meanwhile. */
 export async function* readParts(
   dir: string,
   { file }: BackupFile,

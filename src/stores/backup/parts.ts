@@ -4,6 +4,7 @@
  * - What an archive has of a life is read from there: a copy is whole without it.
  * - Of a life the entries are read first, then its ledger, then long texts: an effect may be there whose entries came later, which healing
  *   finds; entries without their effect, for which a model would be paid again, are not, and what entries refer to is.
+ * - Not copied, because it is made again or ends by itself: live events, indexes for search, leases, and files that no message has used yet.
  * - What the store has stays: a part that is restored adds what is missing, so that the same one again changes nothing.
  *
  * @rule backup/what-is-there-stays: Restoring replaces nothing and brings back nothing that was deleted. (test: test/stores/backup.test.ts)
@@ -12,13 +13,19 @@ import { createHash } from 'node:crypto';
 import { NO_MEMORY_VERSION, type HistoryEntry, type MemoryChange } from '../../records/memory/documents.js';
 import { withoutSuperseding } from '../../records/memory/history-text.js';
 import type { Entry } from '../../records/message.js';
-import type { SlotRange } from '../../records/slots.js';
+import type { Beginning, Claim, Cut, SlotRange } from '../../records/slots.js';
 import { readTenant } from '../../records/identity.js';
 import { decodeJson, isEntry } from '../codecs.js';
+import { BUDGET } from '../collections/budgets.js';
 import { addOnce, type Place, type RecordCodec } from '../collections/collection.js';
+import { ITEMS } from '../collections/items.js';
+import { BEGINNINGS, CLAIMS, CUTS, DELETED, ENDS, FORKS } from '../collections/lives.js';
+import { PINNED, SIGN_INS } from '../collections/mcp-servers.js';
+import { EPISODES, FACTS, REMOVED, VECTORS } from '../collections/memory.js';
+import { FORGOTTEN, PROPOSALS } from '../collections/proposals.js';
 import { KEPT_FILES } from '../collections/uploads.js';
 import type { ConversationKey, ScopeKey, Store } from '../store.js';
-import { COPIED_BY_NAME, COPIED_OF_LIFE, COPIED_OF_SCOPE, type LedgerRecord, type NamedPlace } from './contents.js';
+import type { LedgerRecord, NamedPlace } from '../whole-ports.js';
 
 /** What is read and written in one piece. Namespaces are left out: a backup is of one. */
 export type Part =
@@ -35,6 +42,33 @@ export type PartRecord =
   | { readonly kind: 'records'; readonly collection: string; readonly records: readonly string[] }
   | { readonly kind: 'change'; readonly change: MemoryChange; readonly text: string }
   | { readonly kind: 'history'; readonly entries: readonly HistoryEntry[] };
+
+type Codec = RecordCodec<object>;
+// Each is used with what it has decoded itself.
+const codec = <Item extends object>(of: RecordCodec<Item>): Codec => of as unknown as Codec;
+
+/** Collections of a life that are copied record by record. */
+const COPIED_OF_LIFE = {
+  lineage: codec<Beginning>(BEGINNINGS),
+  forks: codec(FORKS),
+  cuts: codec<Cut>(CUTS),
+  claims: codec<Claim>(CLAIMS),
+  'turn-ends': codec(ENDS),
+  episodes: codec(EPISODES),
+  items: codec(ITEMS),
+  budget: codec(BUDGET),
+  vectors: codec(VECTORS),
+} as const;
+
+/** Of a scope. */
+const COPIED_OF_SCOPE = {
+  proposals: codec(PROPOSALS),
+  forgotten: codec(FORGOTTEN),
+  facts: codec(FACTS),
+  'removed-facts': codec(REMOVED),
+} as const;
+
+const COPIED_BY_NAME = { deleted: codec(DELETED), pins: codec(PINNED), 'sign-ins': codec(SIGN_INS) } as const;
 
 const ENTRIES_AT_ONCE = 200;
 const RECORDS_AT_ONCE = 200;

@@ -28,6 +28,7 @@ import {
   createEffects,
   createEntries,
   createFileBodies,
+  createFileContents,
   createFileLifeStorage,
   createFileSpendings,
   createOpenConversations,
@@ -41,7 +42,6 @@ import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
-import { createFileContents } from './contents.js';
 import { createFileScopes, noteChange } from './scopes.js';
 import { resealFiles } from './reseal.js';
 import { createFileCalls, createFileHandles } from './handles.js';
@@ -56,7 +56,7 @@ import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { createArchived, withArchivedResults } from '../archive/archived.js';
-import type { ArchivePlace } from '../archive/place.js';
+import type { ArchivePlace } from '../whole-ports.js';
 import { withShared } from '../shared-entries.js';
 import type { Feed, Store, UploadOwner } from '../store.js';
 import { errorCode } from '../../platform/errors.js';

@@ -56,7 +56,7 @@
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
-import type { NamedPlace } from '../backup/contents.js';
+import type { NamedPlace } from '../whole-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
