@@ -1,5 +1,6 @@
 /** An archive in a bucket of S3, or of what speaks as S3 does. Requests are signed by aws4fetch, which is an optional peer. */
 import type { AwsClient } from 'aws4fetch';
+import { errorCode } from '../../platform/errors.js';
 import { loadOptional, S3_PACKAGE } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import type { ArchivedObject, ArchivePlace } from '../whole-ports.js';
@@ -118,5 +119,6 @@ const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '
 /** `fetch` says in its cause what is wrong with the connection. */
 function describeCause(error: unknown): unknown {
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
-  return cause instanceof Error && cause.message !== '' ? cause : error;
+  if (!(cause instanceof Error)) return error;
+  return cause.message === '' ? new Error(errorCode(cause) ?? 'no answer', { cause }) : cause;
 }

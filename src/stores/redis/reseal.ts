@@ -1,6 +1,7 @@
 /**
- * Work on all that Redis has. First: writes again, with the newest key, what Redis has in plain words or by an older key; without keys, in plain. While workers run: each value is
- * replaced only as it was read, and what is written meanwhile has the newest key already. Then: what copies and archives need. Keys: keys.ts.
+ * Work on all that Redis has. First: writes again, with the newest key, what is there in plain words or by an older key; without keys, in
+ * plain. While workers run: each value is replaced only as it was read, and what is written meanwhile has the newest key already. Then: what
+ * copies and archives need. Keys: keys.ts.
  */
 import { createHash } from 'node:crypto';
 import type { Entry, JsonValue } from '../../records/message.js';
