@@ -53,7 +53,10 @@ export function createFolderArchive(dir: string): ArchivePlace {
           await rm(beside, { force: true });
         }
         // The folders that name it, up to the archive itself.
-        for (let folder = dirname(path); folder.startsWith(dir); folder = dirname(folder)) await syncFolder(folder);
+        for (let folder = dirname(path); ; folder = dirname(folder)) {
+          await syncFolder(folder);
+          if (folder === dir) break;
+        }
       }),
 
     get: (name) => describe('read an archive', () => unlessAbsent(readFile(toPath(name)))),
