@@ -8,6 +8,7 @@ import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createPublicIdOf, createStatusOf } from './client/describe.js';
 import { createRetain } from './client/erasure/retention.js';
+import { createCollect } from './client/gc.js';
 import { createAskMemory } from './client/memory.js';
 import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
 import { sharedServers, type Extensions } from './extensions/user-config.js';
@@ -43,6 +44,8 @@ export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' 
   readonly trust?: AgentTrust | undefined;
   /** After how many days conversations are deleted; absent: never. */
   readonly retention?: Retention | undefined;
+  /** After how many days of rest a conversation is archived, where the store has an archive. */
+  readonly archiveAfter?: number;
   readonly log?: (line: string) => void;
 }
 
@@ -52,6 +55,8 @@ export interface Assembled {
   readonly runIn: (worker: RunningWorker) => void;
   close(): Promise<void>;
 }
+
+const DEFAULT_ARCHIVE_DAYS = 30;
 
 /** As Temporal's worker has it. */
 type RunningWorker = { readonly getState: () => string };
@@ -85,6 +90,7 @@ export function assemble(assembly: Assembly, overrides: Partial<ActivityDependen
     startDelivery: createStartDelivery(place),
     isWaiting: createIsWaiting(place),
     ...(assembly.retention && { retain: createRetain({ ...place, store }, assembly.retention) }),
+    collect: createCollect({ ...place, store }, { agents, archiveAfter: assembly.archiveAfter ?? DEFAULT_ARCHIVE_DAYS }),
     heal: (key, run) => heal({ service, store, processors: extensions.processors?.input, rememberedBy }, key, run),
     ...overrides,
   });

@@ -25,7 +25,7 @@ export type { ScopeMemory, SearchOptions, ToForget } from './client/memory.js';
 export type { FoundInScope } from './client/search-scopes.js';
 export type { Recalled } from './memory/recall/recalled.js';
 export type { EventInTurn, TurnEvent } from './records/feed-event.js';
-export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
+export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent, Whereabouts } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { OfTenant, UploadedFile, UploadOptions, UploadsClient } from './client/uploads.js';

@@ -26,6 +26,7 @@ import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
 import { decodeText } from './records/file-type.js';
 
+export type { ArchiveSetting } from './config/archive.js';
 export { otelProblems, type OtelSettings } from './config/otel-settings.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
@@ -144,6 +145,8 @@ const SECRETS_IN: { readonly [Key in SecretSetting]: SecretsIn<NonNullable<Setti
   openaiApiKey: itself,
   geminiApiKey: itself,
   gatewayToken: itself,
+  awsSecretAccessKey: itself,
+  awsSessionToken: itself,
   secrets: ({ all, ids }) => [...all, ids],
   webhookSecrets: (secrets) => secretsInEndpoint({ url: null, secrets }),
   webhookUrl: (url) => secretsInEndpoint({ url, secrets: [] }),

@@ -51,6 +51,7 @@ import { createCircuitReport, serveHealth, watchEventLoop, watchForHangs, whatRu
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
+import { scheduleGc } from './client/gc.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
 import { watchRouting, type RoutingWatch, type WorkerBuild } from './client/temporal/deployments.js';
 import type { LeaseThreadData } from './recovery/lease-thread.js';
@@ -174,7 +175,7 @@ async function runUntil(
   const endpoints = webhookEndpoints(config);
   secretsOfProcess().add(endpoints.flatMap(secretsInEndpoint));
   const learning = learnAgain(() => secretsOfProcess().add(secretsInFolder(config.cwd)));
-  const { hash, ...code } = await workflowCodeOf(toolQueue === undefined ? extensions : {}, config);
+  const { hash, collects = true, ...code } = await workflowCodeOf(toolQueue === undefined ? extensions : {}, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
@@ -249,6 +250,7 @@ async function runUntil(
         embedder: createEmbedder(extensions.embedder, providerSettings(config)),
         searchCacheBytes: config.searchCacheBytes,
         retention: config.retention,
+        archiveAfter: config.archiveAfter,
         secrets: secretsOfProcess(),
         signIn: { secrets: config.secrets?.all, publicUrl: config.publicUrl, fetchAllow: config.fetchAllow },
         log: (line) => runtimeLog().warn(line),
@@ -282,6 +284,11 @@ async function runUntil(
     if (config.retention !== undefined && toolQueue === undefined)
       await scheduleRetention({ connection, namespace, taskQueue }).catch((error: unknown) =>
         runtimeLog().warn(`nothing is deleted by PERDURA_RETENTION yet: ${errorMessage(error)}`),
+      );
+    // Nothing waits for it: a conversation that ends by itself ends a day later.
+    if (collects && toolQueue === undefined)
+      void scheduleGc({ connection, namespace, taskQueue }).catch((error: unknown) =>
+        runtimeLog().warn(`nothing is closed or archived by itself yet: ${errorMessage(error)}`),
       );
     const running = made.run();
     // A SIGTERM may have come first.
@@ -425,12 +432,14 @@ export function workflowCode(): WorkflowCode {
 export interface Code extends WorkflowCode {
   /** Of custom workflows. */
   readonly hash?: string;
+  /** Whether custom workflows have the one that closes and archives. */
+  readonly collects?: boolean;
 }
 
 /** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
-  { cwd, secrets, encryptionRoots, retention }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots' | 'retention'>,
+  { cwd, secrets, encryptionRoots, retention, archive }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots' | 'retention' | 'archive'>,
 ): Promise<Code> {
   const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
   const { payloadCodecs: encryption = [], ...encrypting } = encryptingConverter(encryptionRoots()) ?? {};
@@ -439,6 +448,7 @@ export async function workflowCodeOf(
   const dataConverter = { ...plain, ...encrypting, ...(payloadCodecs.length > 0 && { payloadCodecs }) };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const log = { warn: (message: string) => runtimeLog().warn(message) };
-  const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log, ...(retention && { needs: ['retention'] }) });
-  return { workflowBundle: { code }, dataConverter, hash };
+  const needs = [...(retention ? (['retention'] as const) : []), ...(archive ? (['gc'] as const) : [])];
+  const { code, hash, collects } = await bundleCustomWorkflows(workflows, { cwd, log, needs });
+  return { workflowBundle: { code }, dataConverter, hash, collects };
 }

@@ -8,7 +8,7 @@ import type { ModelHook } from '../models/model.js';
 import type { Circuits } from '../models/circuit-breaker.js';
 import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
-import type { RetentionOutcome, WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
+import type { GcOutcome, RetentionOutcome, WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
 import type { WebhookEventType } from '../records/turn-end.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
@@ -50,6 +50,8 @@ export interface ActivityDependencies {
   readonly lostMemories?: Set<string>;
   /** Deletes what was over or idle for long enough. Without it everything is kept. */
   readonly retain?: (stop: AbortSignal) => Promise<RetentionOutcome>;
+  /** Ends idle conversations, and archives what is old. Without it nothing of it is done. */
+  readonly collect?: (stop: AbortSignal) => Promise<GcOutcome>;
   /** Whether our search attributes are registered where the worker works. Checked once in each run of a conversation. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */

@@ -15,7 +15,7 @@ import type {
   Truncated,
   UncompactInput,
 } from '../conversation/context/compaction-effects.js';
-import type { DeliverInput, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { DeliverInput, GcOutcome, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
 import type {
   MadeTitle,
@@ -75,6 +75,7 @@ export interface Activities {
   deliver(input: DeliverInput): Promise<void>;
   'post-webhook'(delivery: WebhookDelivery): Promise<WebhookOutcome>;
   retain(input: object): Promise<RetentionOutcome>;
+  collect(input: object): Promise<GcOutcome>;
   title(input: TitleInput): Promise<MadeTitle>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -117,6 +118,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     deliver: ofOne(dependencies, deliver),
     'post-webhook': (delivery) => classified(() => beating(postWebhook)(dependencies, delivery)),
     retain: () => classified(() => beating(retain)(dependencies, {})),
+    collect: () => classified(() => beating(collect)(dependencies, {})),
     title: ofOne(dependencies, makeTitle),
     'run-tool': ofOne(dependencies, beating(inWorkspace(runTool))),
   };
@@ -160,6 +162,12 @@ async function lookAfter({ workflowStatus }: ActivityDependencies, { child }: Lo
 async function retain({ retain: work }: ActivityDependencies): Promise<RetentionOutcome> {
   const { cancellationSignal } = Context.current();
   return work ? work(cancellationSignal) : { deleted: 0, kept: 0 };
+}
+
+async function collect({ collect: work }: ActivityDependencies): Promise<GcOutcome> {
+  const { cancellationSignal } = Context.current();
+  if (work) return work(cancellationSignal);
+  throw ApplicationFailure.nonRetryable('nothing is collected: this worker has no way to do it', 'not-available');
 }
 
 /** With signs of life for as long as it runs. */

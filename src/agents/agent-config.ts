@@ -233,6 +233,11 @@ export const agentConfigSchema = z
       )
       .max(100)
       .default([]),
+    /** After how many days without a message its conversations are closed, such as `30d`. Default: they stay open. */
+    idle: z
+      .string()
+      .regex(/^[1-9]\d{0,3}d$/, 'expected days, such as `30d`')
+      .optional(),
     delegation: agentDelegation.prefault({}),
     /** The format in which a model without native tools writes calls in its text; `"off"`: it has tools. Default: by the model. */
     textTools: z.enum(['xml', 'json', 'off']).optional(),

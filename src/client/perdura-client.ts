@@ -101,7 +101,7 @@ export function createClientWith({
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
     if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
-    const { agent, scope, title, origin, publicId, owner } = start.value;
+    const { agent, scope, title, origin, publicId, owner, idle } = start.value;
     const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
       workflowId: checkedId(id, CONVERSATION_PATTERN),
@@ -112,6 +112,7 @@ export function createClientWith({
         ...scopeAndTenant(scope),
         ...(publicId === null ? {} : { publicId }),
         ...(owner === undefined ? {} : { owner }),
+        ...(idle === undefined ? {} : { idle }),
         ...(title === null ? {} : { title }),
         ...parent,
       },

@@ -4,7 +4,7 @@ import { openMemory } from '../memory/channel/open-memory.js';
 import type { AgentMemory, ItemRecord } from '../records/memory/agent-memory.js';
 import type { FeedEvent, TurnResult } from '../conversation/protocol/contract.js';
 import { type Entry, answerText } from '../records/message.js';
-import type { SlotRange } from '../records/slots.js';
+import { countSlots, type SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import { withBodies } from '../memory/bodies.js';
 import { readBranch, readBranches, readCurrent, readLatest, readTurnEnds, type Branch } from '../memory/past-life.js';
@@ -29,6 +29,25 @@ export interface Remembered {
   readonly facts: FactRecord[];
   /** Records in the store that cannot be read. */
   readonly skipped: number;
+}
+
+/** What of a conversation lies where: of what it has recorded itself, without what it shares with another. */
+export interface Whereabouts {
+  readonly store: { readonly where: string; readonly messages: number; readonly longTexts: number };
+  /** Null: nothing of it. */
+  readonly archive: {
+    /** Null: this process is not told of an archive. */
+    readonly where: string | null;
+    readonly files: number;
+    readonly messages: number;
+    readonly longTexts: number;
+    readonly results: number;
+    /** Of the archive, and of the texts in it. */
+    readonly bytes: number;
+    readonly plainBytes: number;
+    /** Of its latest part. */
+    readonly at: Date;
+  } | null;
 }
 
 /** What the store has of a conversation. */
@@ -58,6 +77,8 @@ export interface ReadingClient {
   branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
+  /** What of it is in the store, and what in the archive, from which it is read as if it were in the store. */
+  whereabouts(id: string): Promise<Whereabouts>;
   /** What it remembers beside the messages word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
   /** All summaries that came with `perdura admin import`, newest first. It begins with those that stand for turns of its last session. */
@@ -122,6 +143,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
+    whereabouts: async (id) => findWhereabouts(await store(), await keyOf(id)),
 
     async memory(id, { all = false } = {}) {
       const key = await keyOf(id);
@@ -182,4 +204,34 @@ export async function wholeAnswer(client: Pick<ReadingClient, 'history'>, id: st
   const entries = await client.history(id);
   const answer = entries.findLast(({ turn, message }) => turn === result.turnId && message.role === 'assistant');
   return answer === undefined ? result.text : answerText(answer.message);
+}
+
+const MESSAGES_AT_ONCE = 500;
+
+async function findWhereabouts(store: Store, key: ConversationKey): Promise<Whereabouts> {
+  let messages = 0;
+  for (let after = 0, last = 1; after < last; after += MESSAGES_AT_ONCE) {
+    const page = await store.contents.entries.page(key, after, MESSAGES_AT_ONCE);
+    last = page.last;
+    messages += page.entries.length;
+  }
+  const longTexts = (await store.contents.bodyRefs(key)).length;
+  const files = await store.archived.index(key);
+  const sum = (count: (file: (typeof files)[number]) => number): number => files.reduce((all, file) => all + count(file), 0);
+  return {
+    store: { where: store.where, messages, longTexts },
+    archive:
+      files.length === 0
+        ? null
+        : {
+            where: store.archived.place?.where ?? null,
+            files: files.length,
+            messages: sum(({ slots }) => countSlots(slots)),
+            longTexts: sum(({ bodies }) => bodies.length),
+            results: sum(({ results }) => results),
+            bytes: sum(({ bytes }) => bytes),
+            plainBytes: sum(({ plain }) => plain),
+            at: new Date(Math.max(...files.map(({ at }) => at))),
+          },
+  };
 }

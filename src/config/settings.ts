@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { ConfigError } from '../platform/errors.js';
 import { parseRetention, type Retention } from '../records/time-in-words.js';
 import { WEBHOOK_EVENTS } from '../records/turn-end.js';
+import { ARCHIVE_SETTINGS } from './archive.js';
 import { encryptionSetting, secretsSetting } from './keys.js';
 
 export type { Secrets } from './keys.js';
@@ -270,6 +271,7 @@ const OTHERS = [
     schema: retention.optional(),
     meaning: 'after how many days conversations are deleted that are over or idle: 90d, or for single tenants too, 90d,acme=30d,globex=off',
   },
+  ...ARCHIVE_SETTINGS,
   {
     name: 'PERDURA_LOG_LEVEL',
     key: 'logLevel',
@@ -427,7 +429,7 @@ export function readSettings(all: Environment, cwd: string): Settings {
   for (const { key, schema, ...setting } of SETTINGS) {
     if (key === undefined || schema === undefined || values[key] !== undefined) continue;
     const given = all[setting.name]?.trim() || setting.default;
-    const result = schema.safeParse(setting.isPath && given !== undefined ? resolve(cwd, given) : given);
+    const result = schema.safeParse(setting.isPath && given !== undefined && !given.startsWith('s3:') ? resolve(cwd, given) : given);
     if (!result.success) throw new ConfigError(describeRefusal(setting, given, result.error));
     values[key] = result.data;
   }

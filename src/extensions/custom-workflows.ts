@@ -19,6 +19,8 @@ export interface CustomWorkflows {
   readonly code: string;
   /** Of the code: two workers with different reducers differ in every history. */
   readonly hash: string;
+  /** Whether it exports `gc`. */
+  readonly collects: boolean;
 }
 
 export interface BundleLog {
@@ -28,7 +30,7 @@ export interface BundleLog {
 /** `entry` as the setting says it, from `cwd`; `needs`: what it must export besides. Throws `ConfigError`, which says what to change. */
 export async function bundleCustomWorkflows(
   entry: string,
-  { cwd, log, needs = [] }: { cwd: string; log: BundleLog; needs?: readonly 'retention'[] },
+  { cwd, log, needs = [] }: { cwd: string; log: BundleLog; needs?: readonly (keyof typeof NEEDED_BY)[] },
 ): Promise<CustomWorkflows> {
   const file = resolve(cwd, entry);
   const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${file} ${what}`, { cause });
@@ -51,14 +53,19 @@ export async function bundleCustomWorkflows(
     throw refuse(`cannot be bundled: ${inBrief([...warnings, errorMessage(cause)])}`, cause);
   });
   for (const warning of warnings) log.warn(`workflows: ${inBrief([warning])}`);
-  const missing = missingExports(code, needs, refuse);
-  if (missing.join() === 'retention')
-    throw refuse("does not export retention, which PERDURA_RETENTION needs: add it from 'perdura/workflows'");
+  const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
+  const missing = missingIn(exported, needs);
+  const [one] = missing;
+  if (missing.length === 1 && (one === 'retention' || one === 'gc'))
+    throw refuse(`does not export ${one}, which ${NEEDED_BY[one]} needs: add it from 'perdura/workflows'`);
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
   // Its source map names files by where this machine has them.
   const plain = code.replace(/\/\/# sourceMappingURL=.*/, '');
-  return { code, hash: createHash('sha256').update(plain).digest('hex').slice(0, 8) };
+  return { code, hash: createHash('sha256').update(plain).digest('hex').slice(0, 8), collects: typeof exported['gc'] === 'function' };
 }
+
+/** Workflows that a setting asks for. */
+const NEEDED_BY = { retention: 'PERDURA_RETENTION', gc: 'PERDURA_ARCHIVE' } as const;
 
 /** What bundled code lacks of what a worker runs. Throws what `refuse` makes where it cannot be loaded. */
 export function missingExports(
@@ -66,7 +73,13 @@ export function missingExports(
   needs: readonly string[],
   refuse: (what: string, cause?: unknown) => Error,
 ): readonly string[] {
-  const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
+  return missingIn(
+    listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause)),
+    needs,
+  );
+}
+
+function missingIn(exported: Readonly<Record<string, unknown>>, needs: readonly string[]): readonly string[] {
   return [...EXPORTS, ...needs].filter((name) => typeof exported[name] !== 'function');
 }
 

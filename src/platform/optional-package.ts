@@ -18,6 +18,8 @@ export const A2A_PACKAGE = '@a2a-js/sdk';
 export const OIDC_PACKAGES = ['jose', 'openid-client'] as const;
 export const OTEL_PACKAGE = '@opentelemetry/sdk-node';
 export const TOKENIZER_PACKAGE = 'gpt-tokenizer';
+/** Signs requests to a bucket that takes archives. */
+export const S3_PACKAGE = 'aws4fetch';
 
 /** Its message follows what was attempted, and a colon. */
 export class MissingPackage extends Error {

@@ -11,14 +11,15 @@
  * @rule stores/foreign-is-skipped: Foreign or damaged data is skipped and counted, and never fails a reader of something else. (test:
  *   test/stores/file/file.test.ts)
  */
-import type { Beginning, Claim, Cut, LifeName, SlotRange } from '../records/slots.js';
-import type { BodyRef, Entry, JsonValue } from '../records/message.js';
+import type { Beginning, Claim, Cut, LifeName } from '../records/slots.js';
+import type { Entry, JsonValue } from '../records/message.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
 import type { Period, PeriodSums } from '../records/tenant-budget.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
+import type { Archived, Bodies, Contents, Entries, Recording } from './whole-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner } from './names.js';
 import type { RateLimits } from './rate-limits.js';
 
@@ -26,6 +27,7 @@ export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, SignInOwner, UploadOwner };
 export type * from './memory-ports.js';
 export type { Outcome, RateLimits, Taken, LimitClaim, LimitState } from './rate-limits.js';
+export type * from './whole-ports.js';
 
 export interface Store {
   readonly kind: 'redis' | 'file';
@@ -53,6 +55,10 @@ export interface Store {
   readonly scopes: Scopes;
   readonly vectors: Vectors;
   readonly uploads: Uploads;
+  /** For copies of all that it has. */
+  readonly contents: Contents;
+  /** What of it lies in an archive. */
+  readonly archived: Archived;
   /**
    * Writes again, with the newest key, what is plain or of an older key, while others write. Live events and the index for search, which
    * are made again, are removed instead. A second run finds nothing. Throws StoreUnavailable where a key is missing.
@@ -71,49 +77,6 @@ export interface Resealed {
   readonly values: number;
   /** Values that another writer changed meanwhile: the next run finds whether with the newest key. */
   readonly left: number;
-}
-
-/** The outcome of recording a message; empty when its slot has it now, or had something before. */
-export interface Recording {
-  /** The place of the first one of its id. */
-  readonly duplicate?: { readonly turn: string; readonly slot: number };
-}
-
-/** The conversation's messages, addressed by slot; writes may come out of order and more than once. The first write of a slot wins. */
-export interface Entries {
-  /**
-   * Writes user messages, each once per `entry.messageId`: the same id in another slot or turn is a duplicate and writes nothing. In
-   * the same slot and turn it is the same message, and none.
-   */
-  record(key: ConversationKey, entries: readonly Entry[]): Promise<readonly Recording[]>;
-  /** Writes entries whose slot is empty; what is there stays. */
-  append(key: ConversationKey, entries: readonly Entry[]): Promise<void>;
-  /** In the order of `slots`; undefined where there is nothing, or nothing readable. */
-  read(key: ConversationKey, slots: readonly number[]): Promise<(Entry | undefined)[]>;
-  /**
-   * Entries with slot in `(after, after + limit]` that exist, ascending, and the highest slot of all; `skipped` counts unreadable records.
-   */
-  page(
-    key: ConversationKey,
-    after: number,
-    limit: number,
-  ): Promise<{ readonly entries: Entry[]; readonly last: number; readonly skipped: number }>;
-  /**
-   * Marks slots as compacted: `read` and `page` answer as before, the active traces (`raw_traces.jsonl`) no longer have them.
-   * `move` is the workflow's number of this change, ascending over a life, from 0. The highest one counts: a change with a lower
-   * one is a late attempt and is ignored; the same one again applies again.
-   */
-  archive(key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void>;
-  /** Takes the mark away, as an undone compaction does; `move` as above. */
-  restore(key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void>;
-  /** Ascending; slots beside each other are one range. */
-  archived(key: ConversationKey): Promise<SlotRange[]>;
-}
-
-/** Long texts, content-addressed by the SHA-256 of their UTF-8 bytes. */
-export interface Bodies {
-  put(key: ConversationKey, text: string): Promise<BodyRef>;
-  get(key: ConversationKey, ref: string): Promise<string | undefined>;
 }
 
 /**

@@ -6,18 +6,18 @@
  */
 import { createReducerRegistry, type Reducers } from '../conversation/context/reducers.js';
 import type { ConversationOutcome } from '../conversation/protocol/contract.js';
-import type { RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { GcOutcome, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
 import { keepMemory, type MemoryArgument } from './memory.js';
 import { temporalHost, withLimits } from './temporal-host.js';
-import { applyRetention, deliverWebhook } from './webhook.js';
+import { applyRetention, collectGarbage, deliverWebhook } from './webhook.js';
 
 export type { ConversationArgument };
 export type { MemoryArgument };
 export type { ConversationIdentity } from '../records/identity.js';
 export type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
-export type { RetentionOutcome, WebhookDelivery, WebhookOutcome };
+export type { GcOutcome, RetentionOutcome, WebhookDelivery, WebhookOutcome };
 export type {
   AppChunk,
   AppEvent,
@@ -53,4 +53,9 @@ export function webhook(delivery: WebhookDelivery): Promise<WebhookOutcome> {
 /** The workflow `retention`: deletes conversations that were over or idle for as long as the worker's settings say. */
 export function retention(): Promise<RetentionOutcome> {
   return applyRetention(temporalHost());
+}
+
+/** The workflow `gc`: ends conversations that are idle for as long as they say, and archives what is old. */
+export function gc(): Promise<GcOutcome> {
+  return collectGarbage(temporalHost());
 }

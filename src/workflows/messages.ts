@@ -51,6 +51,8 @@ export const RETENTION_WORKFLOW_TYPE = 'retention';
 
 /** Begins the name of each mark that says: from here on the workers of another build take new runs. */
 export const UPGRADE_MARK = 'upgrade-';
+/** Ends once conversations that are idle for as long as they say, and archives what is old. */
+export const GC_WORKFLOW_TYPE = 'gc';
 
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');

@@ -5,9 +5,11 @@
  * goes on, hands over and ends without it; attempts cost no history.
  *
  * The workflow `retention`: deletes what has been over or idle for longer than the installation keeps it, once; a schedule starts it.
+ *
+ * The workflow `gc`: ends conversations that are idle for as long as they say, and archives what is old, once; a schedule starts it.
  */
 import { ApplicationFailure, type ActivityOptions } from '@temporalio/common';
-import type { RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { GcOutcome, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { failureOf } from './activities.js';
 import type { Host } from './host.js';
 
@@ -39,6 +41,12 @@ const DELETING: ActivityOptions = {
   retry: { initialInterval: '1m', backoffCoefficient: 2, maximumInterval: '1h', maximumAttempts: 10 },
   summary: 'deletes conversations that were over or idle for long enough',
 };
+
+const COLLECTING: ActivityOptions = { ...DELETING, summary: 'ends conversations that are idle for long enough, and archives what is old' };
+
+export async function collectGarbage(host: Pick<Host, 'activity'>): Promise<GcOutcome> {
+  return (await host.activity('collect', {}, COLLECTING)) as GcOutcome;
+}
 
 export async function applyRetention(host: Pick<Host, 'activity'>): Promise<RetentionOutcome> {
   return (await host.activity('retain', {}, DELETING)) as RetentionOutcome;

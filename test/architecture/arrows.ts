@@ -167,7 +167,7 @@ export const ARROWS: readonly Row[] = [
       ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts'],
       // Counts as the worker does, and reads agents as it does.
       ...['models/token-counter.ts', 'agents/load-agent.ts'],
-      ...['insight/', 'heal/fetch-runs.ts', 'stores/feed-cursor.ts'],
+      ...['insight/', 'heal/fetch-runs.ts', 'stores/feed-cursor.ts', 'stores/archive/collect.ts'],
     ],
     mayTypes: ['stores/store.ts', 'models/embedder.ts'],
     never: ['@temporalio/worker'],
@@ -192,7 +192,7 @@ export const ARROWS: readonly Row[] = [
     place: 'assemble.ts',
     may: [
       ...['platform/', 'memory/', 'tools/', 'agents/', 'activities/', 'heal/', 'extensions/user-config.ts'],
-      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts', 'client/erasure/retention.ts'],
+      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts', 'client/erasure/retention.ts', 'client/gc.ts'],
     ],
     mayTypes: ['models/embedder.ts', 'records/time-in-words.ts'],
     never: ['@temporalio/worker'],
@@ -217,6 +217,7 @@ export const ARROWS: readonly Row[] = [
         'client/temporal/deployments.ts',
         'client/temporal/worker-place.ts',
         'client/erasure/retention.ts',
+        'client/gc.ts',
       ],
     ],
   },

@@ -288,6 +288,35 @@ const TABLE: Readonly<Record<string, Row>> = {
     bad: ['90', '0d', '-1d', '99999d', 'acme=', 'ACME=1d', '90d;acme=1d'],
     write: 'days, such as 90d',
   },
+  PERDURA_ARCHIVE: {
+    key: 'archive',
+    good: [
+      ['/var/archive', { kind: 'folder', path: '/var/archive' }],
+      ['s3://bucket.of-mine', { kind: 's3', bucket: 'bucket.of-mine', prefix: '' }],
+      ['s3://bucket/one/two/', { kind: 's3', bucket: 'bucket', prefix: 'one/two' }],
+    ],
+    bad: ['s3://', 's3://Bucket', 's3://b', 's3:bucket/x', 's3://bucket//x', 's3://bucket/a b', 's3://user:pw@bucket'],
+    write: 'a folder, or s3://bucket/prefix',
+  },
+  PERDURA_ARCHIVE_AFTER: {
+    key: 'archiveAfter',
+    good: [
+      ['1d', 1],
+      ['365d', 365],
+    ],
+    bad: ['30', '0d', '-1d', '99999d', '1w', '01d'],
+    write: 'days, such as 30d',
+  },
+  AWS_ACCESS_KEY_ID: { key: 'awsAccessKeyId', good: [['AKIA1', 'AKIA1']], bad: ['two words', '"quoted 1"'], write: 'the id alone' },
+  AWS_SECRET_ACCESS_KEY: { key: 'awsSecretAccessKey', good: [['a/b+c', 'a/b+c']], bad: ['two words'], write: 'the key alone' },
+  AWS_SESSION_TOKEN: { key: 'awsSessionToken', good: [['t==', 't==']], bad: ['two words'], write: 'the token alone' },
+  AWS_REGION: { key: 'awsRegion', good: [['eu-central-1', 'eu-central-1']], bad: ['EU', 'a b', 'x/y'], write: 'the name of a region' },
+  AWS_ENDPOINT_URL_S3: {
+    key: 'awsEndpoint',
+    good: [['http://127.0.0.1:9000', 'http://127.0.0.1:9000']],
+    bad: ['127.0.0.1:9000', 'ftp://x'],
+    write: 'a URL that begins with http:// or https://',
+  },
   PERDURA_ENCRYPTION: {
     key: 'encryption',
     good: [

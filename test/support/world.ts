@@ -22,8 +22,8 @@ import { createModels } from '../../src/models/providers.js';
 import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
-import type { Store } from '../../src/stores/store.js';
 import type { WorkerBuild } from '../../src/client/temporal/deployments.js';
+import type { ArchivePlace, Store } from '../../src/stores/store.js';
 import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
@@ -43,6 +43,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly observe?: Observe;
   /** Redis at this address; files in a temp dir without it. */
   readonly redisUrl?: string;
+  /** What is old goes there. */
+  readonly archive?: ArchivePlace;
   readonly address?: string;
   readonly tools?: readonly Tool[];
   /** Content of agents/default/agent.json. */
@@ -123,7 +125,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
   const clock = memory?.clock.now;
   const makeStore = (): Store =>
-    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory'), clock }) : createRedisStore({ url: options.redisUrl, clock });
+    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory'), clock, archive: options.archive }) : createRedisStore({ url: options.redisUrl, clock, archive: options.archive });
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;

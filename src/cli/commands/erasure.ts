@@ -138,7 +138,7 @@ const DUE: readonly Column<Due>[] = [
 ];
 
 /** The store, and Temporal as its client has it: what a session's client does not lend. */
-async function withErasureAccess<T>({ config }: CommandSession, work: (access: ErasureAccess) => Promise<T>): Promise<T> {
+export async function withErasureAccess<T>({ config }: CommandSession, work: (access: ErasureAccess) => Promise<T>): Promise<T> {
   const [{ connectTemporal }, { openStore }, { openClient }] = await Promise.all([
     import('../../client.js'),
     import('../../stores/open.js'),

@@ -1,7 +1,7 @@
 /** `perdura show`: the messages of a conversation, and what waits in its queue; `perdura debug watch`: its live events. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option } from 'commander';
-import type { Branch, TurnEnd, PendingActivity } from '../../client.js';
+import type { Branch, TurnEnd, PendingActivity, Whereabouts } from '../../client.js';
 import type { QueuedEvent, Status, FeedEvent } from '../../conversation/protocol/contract.js';
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
 import { toToolInteractions, toTraces } from '../../memory/traces.js';
@@ -15,7 +15,7 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { CliError, EXIT, toExitCode } from '../terminal/exit.js';
 import { toTerminalJson, type StyledLine, toTerminalLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { describeQueued, renderTree } from '../views/state.js';
-import { formatTime, formatDuration, formatUsage } from '../views/quantities.js';
+import { formatBytes, formatQuantity, formatTime, formatDuration, formatUsage } from '../views/quantities.js';
 import { renderInteractions, renderTraces, renderTranscript, withTurnEnds } from '../views/transcript.js';
 import { errorMessage } from '../../platform/errors.js';
 import { temporalCommand } from '../session/connect.js';
@@ -189,6 +189,7 @@ interface ShowOptions {
   readonly follow?: boolean;
   readonly raw?: boolean;
   readonly archived?: boolean;
+  readonly where?: boolean;
   readonly tools?: boolean;
   readonly turn?: string;
   readonly branch?: number;
@@ -212,6 +213,7 @@ export const SHOW: readonly CommandRow[] = [
       ['--raw', 'raw traces, one JSON a line: the active ones, which no compaction has archived'],
       new Option('--tools', 'the calls of tools, each beside its result').conflicts(['raw', 'follow']),
       ['--archived', 'with --raw: also those that compactions have archived'],
+      new Option('--where', 'what of it is in the store, and what in the archive').conflicts(['raw', 'follow', 'tools', 'turn', 'branch']),
     ],
     async run(frame, given: string, options: ShowOptions): Promise<Answer | number> {
       const { branch, follow = false, raw = false } = options;
@@ -222,6 +224,7 @@ export const SHOW: readonly CommandRow[] = [
       const { client, output, globals, withSlowNotice } = session;
       const isText = globals.output === 'text';
       const id = await findConversation(session, given);
+      if (options.where === true) return describeWhere(id, await withSlowNotice(`reading ${id}`, client.whereabouts(id)));
       const showsWaiting = isText && !raw && branch === undefined && turn === undefined;
       const read = Promise.all([
         client.history(id, { branch }),
@@ -260,6 +263,24 @@ export const SHOW: readonly CommandRow[] = [
     },
   },
 ];
+
+function describeWhere(id: string, whereabouts: Whereabouts): Answer {
+  const { store, archive } = whereabouts;
+  const count = ({ messages, longTexts }: Pick<Whereabouts['store'], 'messages' | 'longTexts'>): string =>
+    `${formatQuantity(messages, 'message')} and ${formatQuantity(longTexts, 'long text')}`;
+  const packed = archive && `${formatBytes(archive.bytes)} for ${formatBytes(archive.plainBytes)} of text`;
+  return {
+    data: { id, ...whereabouts },
+    text: [
+      `store    ${count(store)}  (${store.where})`,
+      archive === null
+        ? 'archive  nothing'
+        : `archive  ${count(archive)} in ${formatQuantity(archive.files, 'file')}, ${packed}, the latest of ${archive.at.toISOString()}  (${archive.where ?? 'PERDURA_ARCHIVE is not set here'})`,
+      `history  Temporal has all of it until the retention of its runs has passed`,
+    ].join('\n'),
+    temporal: ['workflow', 'describe', '-w', id],
+  };
+}
 
 /** As they come: data a line each. `before` is the turn of what was drawn last. */
 function print(

@@ -120,7 +120,7 @@ export async function deleteExpired(
 async function deleteOne(access: ErasureAccess, { id, scope, lastAt, isRunning }: Expired): Promise<string | undefined> {
   const { store, client, namespace } = access;
   if (isRunning) {
-    const reason = await close(client, id);
+    const reason = await closeIdle(client, id, { memory: false });
     if (reason !== undefined) return reason;
     const lives = (await store.lives.list({ namespace, conversation: id, scope })).map((life) => ({ ...life, scope }));
     if ((await lastMessage(store, lives)) > lastAt.getTime()) return 'it was used just now';
@@ -135,13 +135,13 @@ async function deleteOne(access: ErasureAccess, { id, scope, lastAt, isRunning }
   }
 }
 
-/** Undefined once it has ended. What it has is not consolidated any more: its time is over. */
-async function close(client: Client, id: string): Promise<string | undefined> {
+/** Undefined once it has ended, or is gone. `memory: false`: what it has is not consolidated any more. */
+export async function closeIdle(client: Client, id: string, how: { readonly memory?: false } = {}): Promise<string | undefined> {
   const handle = client.workflow.getHandle(id);
   const status = await client.withDeadline(Date.now() + ANSWER_MS, () => handle.query(statusQuery)).catch(() => undefined);
   if (status === undefined) return 'it runs, and its worker does not say what it does';
   if (status.phase !== 'idle' || status.queued > 0) return `it runs, and is ${status.phase}`;
-  await unlessGone(handle.signal(closeSignal, { memory: false }));
+  await unlessGone(handle.signal(closeSignal, how));
   const ended = handle.result().then(
     () => true,
     () => true,
@@ -154,7 +154,7 @@ function findLimit(retention: Retention, scope: string): number | null {
 }
 
 /** Epoch milliseconds; 0 where there is none. */
-async function lastMessage(store: Pick<Store, 'entries'>, lives: readonly ConversationKey[]): Promise<number> {
+export async function lastMessage(store: Pick<Store, 'entries'>, lives: readonly ConversationKey[]): Promise<number> {
   let latest = 0;
   for (const key of lives) {
     const { last } = await store.entries.page(key, 0, 1);

@@ -59,7 +59,18 @@ const REVEALED = [
 const PLAIN = [
   ...(['message', 'enqueue', 'interrupt', 'reset', 'context', 'closeConversation', 'outcome', 'cancel', 'terminate', 'rename'] as const),
   ...(['queue', 'key', 'runs', 'rewind', 'attach', 'raiseBudget', 'setModel', 'newestCursor', 'history', 'latest', 'entries'] as const),
-  ...(['countFile', 'keepWishes', 'branches', 'archived', 'imported', 'openMemory', 'chunk', 'editQueue', 'checkTokenUsage'] as const),
+  ...([
+    'countFile',
+    'keepWishes',
+    'branches',
+    'archived',
+    'whereabouts',
+    'imported',
+    'openMemory',
+    'chunk',
+    'editQueue',
+    'checkTokenUsage',
+  ] as const),
 ] as const satisfies readonly MethodsOnId<PerduraClient>[];
 
 const REVEALED_OF_SCOPE = ['changes', 'open', 'facts', 'proposals', 'status'] as const satisfies readonly (keyof ScopeMemory)[];

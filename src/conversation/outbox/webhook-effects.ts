@@ -46,6 +46,24 @@ export interface WebhookOutcome {
   readonly status?: number;
 }
 
+/** What a run of the workflow `gc` has done. */
+export interface GcOutcome {
+  /** Conversations that were told to end, since they were idle for as long as they say. */
+  readonly closed: number;
+  /** Of which something was archived. */
+  readonly archived: number;
+  readonly entries: number;
+  readonly bodies: number;
+  /** Of the texts that were archived, and of the archive that was written. */
+  readonly plainBytes: number;
+  readonly bytes: number;
+  /** Parts of archives that a run which was killed had left: removed with their conversation, and taken into the index. */
+  readonly removed: number;
+  readonly adopted: number;
+  /** Of conversations that the store does not know: left as they are. */
+  readonly unknown: number;
+}
+
 /** What a run of the workflow `retention` has done. */
 export interface RetentionOutcome {
   readonly deleted: number;

@@ -87,6 +87,8 @@ const startSchema = strict({
   model: optionalOrNull(modelName),
   mode: v.optional(mode),
   budget: v.optional(budget),
+  /** After how many days without a message it is closed, such as `30d`; default: what its agent says. It shows in the memo. */
+  idle: v.optional(like(/^[1-9]\d{0,3}d$/, 'be days, such as "30d"')),
   /** Values that tools see and the model never does. */
   context: v.optional(contextSchema),
   /** A conversation sets it when it starts a sub-agent; from any other sender it is refused. */

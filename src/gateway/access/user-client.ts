@@ -47,7 +47,7 @@ const BELONGING = {
 /** Nowhere. */
 const OF_OPERATORS = [
   ...(['setMode', 'step', 'setBreakpoints', 'control', 'editQueue', 'moments', 'moment', 'cancel', 'terminate', 'begin'] as const),
-  ...(['deleteConversation', 'key', 'runs', 'archived', 'imported', 'openMemory'] as const),
+  ...(['deleteConversation', 'key', 'runs', 'archived', 'whereabouts', 'imported', 'openMemory'] as const),
   ...(['usage', 'allApprovals', 'failures', 'workers', 'sweepUploads', 'scopes', 'search'] as const),
   ...(['addSchedule', 'schedules', 'pauseSchedule', 'deleteSchedule'] as const),
 ] as const;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Tombstone, foldedLine, splitLines } from '../../records/memory/documents.js';
 import type { Task } from '../../records/episodes.js';
+import type { ScopeKey, Store } from '../../stores/store.js';
 import { allWords, significantWords, evidenceWords } from './significant-words.js';
 
 /** Of a tombstone's words: worded a little differently, it is still the same thing. */
@@ -61,4 +62,27 @@ function hashWords(text: string, salt: string): Set<string> {
 
 function hashWord(word: string, salt: string): string {
   return createHash('sha256').update(`${salt}\0${word}`).digest('hex').slice(0, HASH_CHARACTERS);
+}
+
+/** What was forgotten stays forgotten, also where an older copy of the memory was put back. */
+export async function forgetAgain({ documents, facts }: Pick<Store, 'documents' | 'facts'>, key: ScopeKey): Promise<void> {
+  const tombstones = await documents.forgotten(key);
+  if (tombstones.length === 0) return;
+  const { text, version } = await documents.memory(key);
+  const left = withoutForgotten(text, tombstones, key.scope);
+  if (left !== text)
+    await documents.writeMemory(key, {
+      id: `forgotten-again/${version}`,
+      ts: Date.now() / 1000,
+      cause: 'forgotten',
+      from: version,
+      lines: [],
+      text: left,
+    });
+  const known = await facts.list(key, { all: true });
+  await facts.remove(
+    key,
+    known.facts.filter(({ fact }) => isForgotten(fact, tombstones, key.scope)).map(({ id }) => id),
+  );
+  await documents.redact(key, redactor(tombstones, key.scope));
 }

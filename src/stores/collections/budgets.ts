@@ -32,11 +32,11 @@ type LedgerRecord = z.output<typeof recordSchema>;
 type Kind = LedgerRecord['kind'];
 type Sum = Extract<LedgerRecord, { kind: 'sum' }>;
 
-const LEDGER = recordCodec<LedgerRecord>(recordSchema, ({ kind, id }) => `${kind}:${id}`);
+export const BUDGET = recordCodec<LedgerRecord>(recordSchema, ({ kind, id }) => `${kind}:${id}`);
 
 export function createBudgets(open: OpenCollection): Budgets {
   const change = (key: ConversationKey, attempt: string, step: (ledger: Ledger) => void): Promise<void> =>
-    open({ name: 'budget', key }, LEDGER).change(`${attempt} the budget of ${key.conversation}`, (records) => {
+    open({ name: 'budget', key }, BUDGET).change(`${attempt} the budget of ${key.conversation}`, (records) => {
       const ledger = createLedger(records);
       step(ledger);
       return ledger.changed();
@@ -65,14 +65,14 @@ export function createBudgets(open: OpenCollection): Budgets {
 type Ledger = ReturnType<typeof createLedger>;
 
 function createLedger(before: readonly LedgerRecord[]) {
-  const records = new Map(before.map((record) => [LEDGER.identify(record), record]));
+  const records = new Map(before.map((record) => [BUDGET.identify(record), record]));
   let changes = 0;
   const get = <K extends Kind>(kind: K, id: string): Extract<LedgerRecord, { kind: K }> | undefined => {
     const record = records.get(`${kind}:${id}`);
     return record?.kind === kind ? (record as Extract<LedgerRecord, { kind: K }>) : undefined;
   };
   const put = (record: LedgerRecord): void => {
-    records.set(LEDGER.identify(record), record);
+    records.set(BUDGET.identify(record), record);
     changes += 1;
   };
   const sum = (): Sum => get('sum', '') ?? { kind: 'sum', id: '', used: NOTHING_USED, change: '' };

@@ -26,7 +26,7 @@ const besideItems = z.union([
 ]);
 const citationId = (id: string): string => `cited:${id}`;
 
-const ITEMS: RecordCodec<ItemEntry> = {
+export const ITEMS: RecordCodec<ItemEntry> = {
   identify: ({ kind, id }) => (kind === 'citation' ? citationId(id) : id),
   encode: (entry) => JSON.stringify(entry.kind === 'item' ? entry.item : { ...entry, v: 1 }),
   decode(text) {

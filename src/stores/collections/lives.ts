@@ -51,15 +51,15 @@ const nameClaim = ({ id }: Claim): string => id;
 const nameFork = ({ conversation, life }: Pick<Fork, 'conversation' | 'life'>): string => `${conversation}/${life}`;
 const nameBeginning = (): string => 'beginning';
 
-const BEGINNINGS = recordCodec<Beginning>(beginningSchema, nameBeginning);
-const CUTS = recordCodec<Cut>(cutSchema, nameCut);
-const CLAIMS = recordCodec<Claim>(claimSchema, nameClaim);
-const FORKS: RecordCodec<Fork> = {
+export const BEGINNINGS = recordCodec<Beginning>(beginningSchema, nameBeginning);
+export const CUTS = recordCodec<Cut>(cutSchema, nameCut);
+export const CLAIMS = recordCodec<Claim>(claimSchema, nameClaim);
+export const FORKS: RecordCodec<Fork> = {
   identify: nameFork,
   encode: (fork) => JSON.stringify(fork),
   decode: (text) => forkSchema.safeParse(decodeJson(text)).data,
 };
-const DELETED = recordCodec<DeletedRecord>(deletedSchema, ({ life }) => life);
+export const DELETED = recordCodec<DeletedRecord>(deletedSchema, ({ life }) => life);
 
 /** The parts that differ from store to store. */
 export interface LifeStorage {
@@ -180,7 +180,7 @@ const turnEndSchema = z.object({
   error: z.object({ type: z.string().max(200), message: z.string().max(MAX_ERROR) }).optional(),
 });
 
-const ENDS = recordCodec<TurnEnd>(turnEndSchema, ({ turn }) => turn);
+export const ENDS = recordCodec<TurnEnd>(turnEndSchema, ({ turn }) => turn);
 
 export function createTurnEnds(open: OpenCollection): TurnEnds {
   return {

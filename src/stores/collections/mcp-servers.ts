@@ -9,13 +9,13 @@ type PinRow = ToolPin & { readonly is?: 'server' | 'waiting' | undefined };
 /** A unique name of one tool of one server, for names of any characters. */
 const nameTool = ({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string => JSON.stringify([server, tool]);
 const nameRow = ({ server, tool, is }: PinRow): string => JSON.stringify(is === undefined ? [server, tool] : [server, tool, is]);
-const ROWS = recordCodec<PinRow>(
+export const PINNED = recordCodec<PinRow>(
   z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string(), is: z.enum(['server', 'waiting']).optional() }),
   nameRow,
 );
 
 export function createPins(open: OpenCollection): Pins {
-  const collect = (key: AgentKey) => open({ name: 'pins', key }, ROWS);
+  const collect = (key: AgentKey) => open({ name: 'pins', key }, PINNED);
   return {
     async list(key) {
       const rows = (await collect(key).read(`read the pins of agent ${key.agent}`, 'refuse')).items;
@@ -54,17 +54,17 @@ export function createPins(open: OpenCollection): Pins {
 }
 
 /** A sealed text for each server of a scope or a tenant. */
-const SEALED = recordCodec(z.object({ id: z.string(), sealed: z.string() }), ({ id }) => id);
+export const SIGN_INS = recordCodec(z.object({ id: z.string(), sealed: z.string() }), ({ id }) => id);
 
 export function createSignIns(open: OpenCollection): SignIns {
   return {
     async read(of, id) {
-      const { items } = await open({ name: 'sign-ins', key: of }, SEALED).read(`read the sign-ins of ${of.owner}`, 'refuse', [id]);
+      const { items } = await open({ name: 'sign-ins', key: of }, SIGN_INS).read(`read the sign-ins of ${of.owner}`, 'refuse', [id]);
       return items[0]?.sealed;
     },
 
     change: (of, id, decide) =>
-      open({ name: 'sign-ins', key: of }, SEALED).change(
+      open({ name: 'sign-ins', key: of }, SIGN_INS).change(
         `write a sign-in of ${of.owner}`,
         (known) => {
           const sealed = decide(known[0]?.sealed);
@@ -75,7 +75,7 @@ export function createSignIns(open: OpenCollection): SignIns {
 
     async removeAll(of) {
       let removed = 0;
-      await open({ name: 'sign-ins', key: of }, SEALED).change(`remove the sign-ins of ${of.owner}`, (known) => {
+      await open({ name: 'sign-ins', key: of }, SIGN_INS).change(`remove the sign-ins of ${of.owner}`, (known) => {
         removed = known.length;
         return removed === 0 ? undefined : [];
       });

@@ -24,7 +24,7 @@ import type { EpisodeRecord, Episodes, FactRecord, FactSource, StoredVector, Vec
 
 const identify = ({ id }: { readonly id: string }): string => id;
 
-const EPISODES: RecordCodec<EpisodeRecord> = { identify, encode: encodeEpisode, decode: decodeEpisode };
+export const EPISODES: RecordCodec<EpisodeRecord> = { identify, encode: encodeEpisode, decode: decodeEpisode };
 
 export function createEpisodes(open: OpenCollection): Episodes {
   const openEpisodes = (key: ConversationKey) => open({ name: 'episodes', key }, EPISODES);
@@ -47,8 +47,8 @@ export function createEpisodes(open: OpenCollection): Episodes {
 /** Without its words: what was removed leaves none. */
 type Removed = Pick<StoredFact, 'id' | 'namespace' | 'batches'>;
 
-const FACTS: RecordCodec<StoredFact> = { identify, encode: encodeFact, decode: decodeFact };
-const REMOVED: RecordCodec<Removed> = {
+export const FACTS: RecordCodec<StoredFact> = { identify, encode: encodeFact, decode: decodeFact };
+export const REMOVED: RecordCodec<Removed> = {
   identify,
   encode: ({ id, namespace, batches }) => JSON.stringify({ id, namespace, batches, v: 1 }),
   decode(text) {
@@ -249,7 +249,7 @@ const schema = z.object({
   values: z.base64().min(4).max(MAX_BASE64),
 });
 
-const VECTORS: RecordCodec<StoredVector> = {
+export const VECTORS: RecordCodec<StoredVector> = {
   identify: ({ model, text, values }) => JSON.stringify([model, values.length, text]),
   encode: ({ model, text, values }) =>
     JSON.stringify({ v: 1, model, text, values: Buffer.from(values.buffer, values.byteOffset, values.length).toString('base64') }),

@@ -18,8 +18,8 @@ const storedSchema = lineSchema.extend({
 }) satisfies z.ZodType<StoredProposal>;
 const tombstoneSchema = z.object({ id: z.string(), ts: z.number(), words: z.array(z.string()) }) satisfies z.ZodType<Tombstone>;
 const identify = ({ id }: { readonly id: string }): string => id;
-const PROPOSALS = recordCodec<StoredProposal>(storedSchema, identify);
-const FORGOTTEN = recordCodec<Tombstone>(tombstoneSchema, identify);
+export const PROPOSALS = recordCodec<StoredProposal>(storedSchema, identify);
+export const FORGOTTEN = recordCodec<Tombstone>(tombstoneSchema, identify);
 
 export type Proposals = Pick<Documents, 'propose' | 'proposals' | 'settleProposal' | 'forget' | 'forgotten'>;
 

@@ -44,7 +44,7 @@ const keptSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('life'), id: z.string(), files: z.record(z.string(), z.int()) }),
 ]);
 type KeptRecord = z.output<typeof keptSchema>;
-const KEPT = recordCodec<KeptRecord>(keptSchema, ({ kind, id }) => `${kind}:${id}`);
+export const KEPT_FILES = recordCodec<KeptRecord>(keptSchema, ({ kind, id }) => `${kind}:${id}`);
 const COUNTED_BY = recordCodec<{ readonly id: string; readonly tenant: string }>(
   z.object({ id: z.string(), tenant: z.string() }),
   ({ id }) => id,
@@ -65,7 +65,7 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
   const sweepWaiting = (owner: UploadOwner): Promise<unknown> =>
     openWaiting(owner).change('remove uploads that have expired', (all) => (all.every(isThere) ? undefined : all.filter(isThere)));
 
-  const openKept = (owner: UploadOwner) => open({ name: 'kept-files', key: owner }, KEPT);
+  const openKept = (owner: UploadOwner) => open({ name: 'kept-files', key: owner }, KEPT_FILES);
   const openCountedBy = (key: ConversationKey) => open({ name: 'counted-by', key }, COUNTED_BY);
   /** The sum and one life, changed together: of two at once one decides again by what the other has made of the sum. */
   const changeKept = (

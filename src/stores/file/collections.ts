@@ -53,6 +53,7 @@ function toPath(dir: string, place: Place): string {
     case 'turn-ends':
     case 'vectors':
     case 'counted-by':
+    case 'archives':
       return join(conversationDir(dir, place.key), place.name);
     case 'facts':
       return join(scopeDir(dir, place.key), 'semantic');

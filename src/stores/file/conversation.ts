@@ -17,17 +17,21 @@ import type { AtRest } from '../../platform/at-rest.js';
 import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
-import { createTurns, readNewLines, syncFolder, UNREAD } from './lines.js';
+import { createTurns, readNewLines, replaceFileIf, syncFolder, UNREAD } from './lines.js';
 import type { WithLock } from './lock.js';
 
 export interface OpenConversation {
   /** Fresh, also when another process has written. */
   read(): Promise<JournalIndex>;
-  /** Appends the line that `decide` returns, if any, and answers with the index after it. */
-  write(decide: (index: JournalIndex) => JournalLine | undefined | Promise<JournalLine | undefined>): Promise<JournalIndex>;
+  /** Appends the line or lines that `decide` returns, if any, and answers with the index after them. */
+  write(decide: (index: JournalIndex) => Decided | Promise<Decided>): Promise<JournalIndex>;
+  /** Puts the lines that `make` returns in the place of all there are; undefined leaves them. */
+  rewrite(make: (index: JournalIndex) => Promise<readonly JournalLine[] | undefined>): Promise<boolean>;
   /** Bytes of the journal, about what the index takes. */
   size(): number;
 }
+
+type Decided = JournalLine | readonly JournalLine[] | undefined;
 
 export interface ConversationFiles {
   readonly dir: string;
@@ -101,13 +105,14 @@ export function openConversation({
     return added;
   }
 
-  async function append(line: string): Promise<void> {
+  async function append(...lines: readonly string[]): Promise<void> {
     const begins = reading.ino === 0;
-    const appended = await handles.append(journal, `${atRest.seal(line)}\n`, reading, { sync: true });
+    const stored = lines.map((line) => `${atRest.seal(line)}\n`).join('');
+    const appended = await handles.append(journal, stored, reading, { sync: true });
     const follow = async (): Promise<void> => {
       if (appended.reading === undefined) return followTraces(await fold());
       reading = appended.reading;
-      return followTraces(foldOne(line));
+      return followTraces(lines.map(foldOne).join(''));
     };
     await Promise.all([appended.synced, begins && syncUpwards(dir, synced), follow()]);
   }
@@ -159,12 +164,32 @@ export function openConversation({
         return index;
       }),
 
+    rewrite: (make) =>
+      inTurn(() =>
+        withLock(join(dir, 'lock'), async () => {
+          await fold();
+          const before = reading;
+          const lines = await make(index);
+          if (lines === undefined) return false;
+          const text = lines.map((line) => `${atRest.seal(JSON.stringify(line))}\n`).join('');
+          // Long work: should another have taken the lock meanwhile, its lines are not lost.
+          const isUnchanged = (): boolean => {
+            const now = tryStat(journal);
+            return now?.ino === before.ino && now.size === before.size;
+          };
+          if (!(await replaceFileIf(journal, text, isUnchanged))) return false;
+          await followTraces(await fold());
+          return true;
+        }),
+      ),
+
     write: (decide) =>
       inTurn(() =>
         withLock(join(dir, 'lock'), async () => {
           await fold();
-          const line = await decide(index);
-          if (line !== undefined) await append(JSON.stringify(line));
+          const decided = await decide(index);
+          const lines = decided === undefined ? [] : Array.isArray(decided) ? (decided as readonly JournalLine[]) : [decided];
+          if (lines.length > 0) await append(...lines.map((line) => JSON.stringify(line)));
           return index;
         }),
       ),

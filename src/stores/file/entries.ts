@@ -2,7 +2,7 @@
 import { mkdir, readFile, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import type { Entry } from '../../records/message.js';
+import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import type { Spent } from '../../records/spending.js';
 import type { AtRest } from '../../platform/at-rest.js';
@@ -10,13 +10,14 @@ import { hashInRef, toBodyRef, verified } from '../codecs.js';
 import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
 import type { LifeStorage } from '../collections/lives.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
-import { isAbsent, isForeign, toUnavailable } from './errors.js';
+import { isAbsent, isForeign, toUnavailable, unlessAbsent } from './errors.js';
 import type { FileHandles } from './handles.js';
-import { findSettlement, recordsIn, spentIn, toLine, toOutcome, type JournalIndex } from './journal.js';
+import { findSettlement, recordsIn, spentIn, toLine, toOutcome, type JournalIndex, type JournalLine } from './journal.js';
 import { namesIn, readNewLines, UNREAD } from './lines.js';
-import { conversationDir, conversationsDir, toFileName } from './paths.js';
+import { conversationDir, conversationsDir, fromFileName, toFileName } from './paths.js';
 import { claimsBy, describeBatch, recordsBy, toRanges } from '../shared-entries.js';
 import type { Bodies, ConversationKey, Effects, Entries, Feed, LiveEvent, Spendings, Writes } from '../store.js';
+import type { Contents, LedgerRecord, NamedPlace } from '../whole-ports.js';
 import { errorCode } from '../../platform/errors.js';
 
 /** How many conversations are open, and the bytes of their journals together, before the longest unused is let go. */
@@ -25,14 +26,15 @@ const OPEN_BYTES = 64 * 1024 * 1024;
 /** Weighing all of them costs more than a read. */
 const WEIGHED_EVERY = 32;
 
-type Open = (key: ConversationKey) => OpenConversation;
+/** The journal of a conversation, open for as long as it is used. */
+export type OpenJournal = (key: ConversationKey) => OpenConversation;
 
 export interface OpenOptions extends Pick<ConversationFiles, 'handles' | 'withLock' | 'atRest' | 'log'> {
   /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
   readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
 }
 
-export function createOpenConversations(dir: string, { traceLines, log, handles, withLock, atRest }: OpenOptions): Open {
+export function createOpenConversations(dir: string, { traceLines, log, handles, withLock, atRest }: OpenOptions): OpenJournal {
   const byDir = new Map<string, OpenConversation>();
   const synced = new Set<string>();
   let opened = 0;
@@ -67,7 +69,7 @@ export function createOpenConversations(dir: string, { traceLines, log, handles,
   };
 }
 
-export function createWrites(dir: string, open: Open, feed: Feed): Writes {
+export function createWrites(dir: string, open: OpenJournal, feed: Feed): Writes {
   return {
     async apply(key, batch) {
       const index = await describeFailures(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
@@ -84,7 +86,7 @@ function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEv
   if (events.length > 0) feed.publish(key, events).catch(() => undefined);
 }
 
-export function createEntries(dir: string, open: Open, writes: Writes): Entries {
+export function createEntries(dir: string, open: OpenJournal, writes: Writes): Entries {
   return {
     ...recordsBy(writes),
 
@@ -131,7 +133,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
 }
 
 /** Collections that change with calls of models are lines of the journal; all others have files. */
-export function withJournalCollections(dir: string, open: Open, others: OpenCollection): OpenCollection {
+export function withJournalCollections(dir: string, open: OpenJournal, others: OpenCollection): OpenCollection {
   return (place, codec) => {
     if (place.name !== 'items' && place.name !== 'budget') return others(place, codec);
     const { name, key } = place;
@@ -158,7 +160,7 @@ export function withJournalCollections(dir: string, open: Open, others: OpenColl
   };
 }
 
-export function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
+export function createEffects(dir: string, open: OpenJournal, writes: Writes, feed: Feed): Effects {
   return {
     ...claimsBy(writes),
 
@@ -306,4 +308,118 @@ function subAgentIn(name: string, conversation: string): string | undefined {
   // A long name ends in a hash, which no id can be read from: ids of sub-agents as deep as they go are shorter.
   if (!name.startsWith(toFileName(`${conversation}:`)) || name.includes('~')) return undefined;
   return decodeURIComponent(name);
+}
+
+// What copies and archives need of the files.
+
+interface FileContents extends Pick<Contents, 'entries' | 'bodies' | 'open'> {
+  readonly dir: string;
+  readonly journal: OpenJournal;
+  readonly atRest: AtRest;
+}
+
+export function createFileContents({ dir, journal, atRest, ...ports }: FileContents): Contents {
+  return {
+    ...ports,
+
+    async *named(namespace) {
+      const names = async (folder: string): Promise<string[]> =>
+        (await namesIn(join(dir, folder))).flatMap((name) => (name.endsWith('.jsonl') ? (fromFileName(name.slice(0, -6)) ?? []) : []));
+      for (const conversation of await names('deleted')) yield { kind: 'deleted', key: { namespace, conversation } } satisfies NamedPlace;
+      for (const agent of await names('pins')) yield { kind: 'pins', key: { namespace, agent } } satisfies NamedPlace;
+      for (const owner of await names('sign-ins')) yield { kind: 'sign-ins', key: { namespace, owner } } satisfies NamedPlace;
+    },
+
+    bodyRefs: async (key) =>
+      (await namesIn(join(conversationDir(dir, key), 'bodies'))).flatMap((name) => (/^[0-9a-f]{64}$/.test(name) ? `sha256:${name}` : [])),
+
+    async drop(key, { entries, bodies, results }, standIn) {
+      const folder = conversationDir(dir, key);
+      const taken = new Map(entries.map((entry) => [entry.slot, JSON.stringify(entry)]));
+      const isTaken = (entry: Entry): boolean => taken.get(entry.slot) === JSON.stringify(entry);
+      const changed = await journal(key).rewrite(async (index) => {
+        // What a newer program wrote would be lost.
+        if (index.skipped > 0) return undefined;
+        const spent = [...(await readSpent(join(folder, 'journal.jsonl'), atRest))];
+        return toWhole(index, spent, { isTaken, results, standIn });
+      });
+      if (!changed) return false;
+      for (const text of bodies) await unlessAbsent(unlink(join(folder, 'bodies', toBodyRef(text).sha256)));
+      return true;
+    },
+
+    lastMove: async (key) => (await journal(key).read()).move,
+
+    async *ledger(key) {
+      const { committed, reserved, fenced } = await journal(key).read();
+      // As they are now: others write meanwhile.
+      const known: LedgerRecord[] = [
+        ...Array.from(committed, ([id, one]): LedgerRecord => ({ kind: 'committed', id, ...one })),
+        ...Array.from(fenced, (id): LedgerRecord => ({ kind: 'fenced', id })),
+        ...Array.from(reserved, ([id, { hash, attempts }]): LedgerRecord => ({ kind: 'reserved', id, hash, attempts: [...attempts] })),
+      ];
+      yield* known;
+      for (const { id, fenced: _, ...spending } of await readSpent(join(conversationDir(dir, key), 'journal.jsonl'), atRest))
+        yield { kind: 'spent', id, spending };
+    },
+
+    restoreLedger: (key: ConversationKey, records) =>
+      journal(key)
+        .write((index) => records.flatMap((record) => toLines(index, record)))
+        .then(() => undefined),
+  };
+}
+
+interface Taken {
+  readonly isTaken: (entry: Entry) => boolean;
+  readonly results: Readonly<Record<string, JsonValue>>;
+  readonly standIn: JsonValue;
+}
+
+/** A journal that comes to the same index, without what is taken. */
+function toWhole(index: JournalIndex, spent: readonly Spent[], { isTaken, results, standIn }: Taken): JournalLine[] {
+  const stay = [...index.entries.values()].filter((entry) => !isTaken(entry));
+  const there = new Set(stay.flatMap(({ messageId }) => messageId ?? []));
+  const away = [...index.messages].flatMap(([id, { turn, slot }]) => (there.has(id) ? [] : [[id, turn, slot] as const]));
+  const archived = toRanges(index.archived);
+  return [
+    { v: 1, kind: 'away', messages: away, last: index.last },
+    ...stay.map((entry): JournalLine => ({ v: 1, kind: 'written', appended: [entry] })),
+    ...(index.fenced.size > 0 ? [{ v: 1 as const, kind: 'written' as const, fenced: [...index.fenced] }] : []),
+    ...Array.from(index.committed, ([id, { hash, result }]): JournalLine => {
+      const isArchived = Object.hasOwn(results, id) && JSON.stringify(results[id]) === JSON.stringify(result);
+      return { v: 1, kind: 'committed', id, hash, result: isArchived ? standIn : result, entries: [] };
+    }),
+    ...Array.from(index.reserved).flatMap(([id, { hash, attempts }]) =>
+      attempts.map((attempt): JournalLine => ({ v: 1, kind: 'written', reserved: { id, hash, attempt } })),
+    ),
+    ...Array.from(index.records).flatMap(([collection, records]): JournalLine[] =>
+      records.size === 0
+        ? []
+        : [{ v: 1, kind: 'records', collection, changes: Array.from(records, ([id, text]) => [id, '', text] as const) }],
+    ),
+    ...(index.move >= 0 ? [{ v: 1 as const, kind: 'archived' as const, slots: archived, move: index.move }] : []),
+    ...spent.map(({ id, fenced, ...spending }): JournalLine => ({ v: 1, kind: 'paid', id, ...(fenced && { fenced }), spent: spending })),
+  ];
+}
+
+/** None where it is there. */
+function toLines(index: JournalIndex, record: LedgerRecord): JournalLine[] {
+  const { id } = record;
+  const isSettled = index.committed.has(id) || index.fenced.has(id);
+  switch (record.kind) {
+    case 'committed':
+      return isSettled ? [] : [{ v: 1, kind: 'committed', id, hash: record.hash, result: record.result, entries: [] }];
+    case 'fenced':
+      return isSettled ? [] : [{ v: 1, kind: 'written', fenced: [id] }];
+    case 'reserved': {
+      const known = index.reserved.get(id)?.attempts ?? [];
+      const missing = isSettled ? [] : record.attempts.filter((attempt) => !known.includes(attempt));
+      return missing.map((attempt) => ({ v: 1, kind: 'written', reserved: { id, hash: record.hash, attempt } }));
+    }
+    case 'spent':
+      return index.paid.has(id) ? [] : [{ v: 1, kind: 'paid', id, ...(index.fenced.has(id) && { fenced: true }), spent: record.spending }];
+    default:
+      return record satisfies never;
+  }
 }

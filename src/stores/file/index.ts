@@ -27,6 +27,7 @@ import {
   createEffects,
   createEntries,
   createFileBodies,
+  createFileContents,
   createFileLifeStorage,
   createFileSpendings,
   createOpenConversations,
@@ -55,6 +56,8 @@ import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
+import { createArchived, withArchivedResults } from '../archive/archived.js';
+import type { ArchivePlace } from '../whole-ports.js';
 import { withShared } from '../shared-entries.js';
 import type { Feed, Store, UploadOwner } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
@@ -67,6 +70,8 @@ export interface FileStoreOptions extends Pick<OpenOptions, 'traceLines' | 'log'
   readonly atRest?: AtRest;
   /** Of tests: epoch milliseconds for limits of providers. */
   readonly clock?: () => number;
+  /** Where what is old lies. */
+  readonly archive?: ArchivePlace;
 }
 
 export function createFileStore(options: FileStoreOptions): Store {
@@ -77,7 +82,8 @@ export function createFileStore(options: FileStoreOptions): Store {
   const locks = createLocks(dir, calls);
   const open = createOpenConversations(dir, { ...options, atRest, handles, withLock: locks.withLock });
   const collections = withJournalCollections(dir, open, createFileCollections(dir, atRest, locks.withLock));
-  const storage = createFileLifeStorage(dir, handles);
+  const archived = createArchived({ place: options.archive, atRest, open: collections, log: options.log });
+  const storage = archived.withLives(createFileLifeStorage(dir, handles));
   const guard = createLifeGuard(createTombstones(collections), {
     async remove(key) {
       await storage.remove(key, `delete ${key.conversation}`);
@@ -92,10 +98,9 @@ export function createFileStore(options: FileStoreOptions): Store {
   const documents = createFileDocuments(dir, atRest);
   const lives = createLives(collections, { ...storage, archiveShared: (key, archived) => alone.entries.archive(key, archived, 0) });
   const ofLives = {
-    ...withShared(alone, lives),
+    ...withShared(archived.through(alone), lives),
     lives,
-    effects: createEffects(dir, open, writes, beside),
-    writes,
+    ...withArchivedResults(archived, { effects: createEffects(dir, open, writes, beside), writes }),
     feed,
     episodes: createEpisodes(collections),
     turnEnds: createTurnEnds(collections),
@@ -116,6 +121,8 @@ export function createFileStore(options: FileStoreOptions): Store {
     signIns: createSignIns(collections),
     scopes: createFileScopes(dir, atRest),
     uploads: createUploads(collections, createFileUploadBytes(dir, atRest)),
+    contents: createFileContents({ ...alone, dir, atRest, journal: open, open: collections }),
+    archived,
     reseal: () => resealFiles({ dir, atRest, documents, withLock: locks.withLock }),
     check: () => checkDirectory(dir),
     async close() {

@@ -41,9 +41,18 @@ export interface RecordsLine {
   readonly changes: readonly (readonly [id: string, before: string, after: string])[];
 }
 
+/** Stands for entries that an archive has: their ids are still known, and where the entries ended. */
+export interface Away {
+  readonly v: 1;
+  readonly kind: 'away';
+  readonly messages: readonly (readonly [id: string, turn: string, slot: number])[];
+  readonly last: number;
+}
+
 export type JournalLine =
   | Written
   | Moved
+  | Away
   | {
       readonly v: 1;
       readonly kind: 'committed';
@@ -116,6 +125,10 @@ export function foldLine(index: JournalIndex, text: string): Folded {
       return { ...NOTHING, archived: move(index, line) };
     case 'restored':
       return { ...NOTHING, restored: move(index, line) };
+    case 'away':
+      for (const [id, turn, slot] of line.messages) if (!index.messages.has(id)) index.messages.set(id, { turn, slot });
+      index.last = Math.max(index.last, line.last);
+      return NOTHING;
     default:
       return { ...NOTHING, added: foldEntries(index, line) };
   }
@@ -135,7 +148,7 @@ function move(index: JournalIndex, line: Moved): Entry[] {
 }
 
 /** Answers with the entries that it brought. */
-function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): readonly Entry[] {
+function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved | Away>): readonly Entry[] {
   switch (line.kind) {
     case 'written':
       return foldWritten(index, line);
@@ -307,12 +320,18 @@ function hasItsFields(line: { readonly [field: string]: unknown }): boolean {
       );
     case 'paid':
       return typeof line.id === 'string';
+    case 'away':
+      return Number.isSafeInteger(line.last) && Array.isArray(line.messages) && line.messages.every(isAwayMessage);
     case 'archived':
     case 'restored':
       return Number.isSafeInteger(line.move) && Array.isArray(line.slots) && line.slots.every(isRange);
     default:
       return false;
   }
+}
+
+function isAwayMessage(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === 'string' && typeof value[1] === 'string' && Number.isSafeInteger(value[2]);
 }
 
 function areEntries(value: unknown): boolean {

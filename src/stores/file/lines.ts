@@ -8,7 +8,7 @@
  * @rule file/replaced-file-read-again: A file that was replaced or cut is read again from its start. (test: test/stores/file/file.test.ts)
  */
 import { randomUUID } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { renameSync, statSync } from 'node:fs';
 import { open, readdir, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AtRest } from '../../platform/at-rest.js';
@@ -149,6 +149,16 @@ export function foldLines<State>({ path, atRest, empty, fold }: Folding<State>):
 
 /** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, with any umask. */
 export async function replaceFile(path: string, content: string | Buffer, mode?: number): Promise<void> {
+  await replaceFileIf(path, content, undefined, mode);
+}
+
+/** The same where `isWanted` says so in the moment of replacing; answers whether. */
+export async function replaceFileIf(
+  path: string,
+  content: string | Buffer,
+  isWanted: (() => boolean) | undefined,
+  mode?: number,
+): Promise<boolean> {
   const beside = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(beside, 'wx');
@@ -159,12 +169,18 @@ export async function replaceFile(path: string, content: string | Buffer, mode?:
     } finally {
       await file.close();
     }
-    await rename(beside, path);
+    if (isWanted === undefined) await rename(beside, path);
+    else if (isWanted()) renameSync(beside, path);
+    else {
+      await unlink(beside);
+      return false;
+    }
   } catch (error) {
     await unlink(beside).catch(() => undefined);
     throw error;
   }
   await syncFolder(dirname(path));
+  return true;
 }
 
 /** Gone from the disk once it resolves. */

@@ -123,6 +123,7 @@ function toKey(place: Place): string {
     case 'items':
     case 'vectors':
     case 'counted-by':
+    case 'archives':
       return lifeKey(place.key, place.name);
     case 'deleted':
       return deletedKey(place.key);

@@ -10,6 +10,8 @@ import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
+import { createArchived, withArchivedResults } from '../archive/archived.js';
+import type { ArchivePlace } from '../whole-ports.js';
 import { withShared } from '../shared-entries.js';
 import { createRedisCollections } from './collections.js';
 import { createRedisDocuments } from './documents.js';
@@ -19,7 +21,7 @@ import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
 import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
 import { createRedisRateLimits } from '../redis-rate-limits.js';
-import { resealRedis } from './reseal.js';
+import { createRedisContents, resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
 import { StoreUnavailable, type ConversationKey, type Store } from '../store.js';
@@ -35,6 +37,8 @@ export interface RedisStoreOptions {
   readonly atRest?: AtRest;
   /** Of tests: epoch milliseconds for limits of providers, in place of Redis' time. */
   readonly clock?: () => number;
+  /** Where what is old lies. */
+  readonly archive?: ArchivePlace;
 }
 
 /** JSON of entries that a worker keeps in memory, all conversations together. */
@@ -45,7 +49,8 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url, commandTimeoutMs, atRest, log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log });
   const open = createRedisCollections(link);
-  const storage = createRedisLifeStorage(link);
+  const archived = createArchived({ place: options.archive, atRest: link.atRest, open, log });
+  const storage = archived.withLives(createRedisLifeStorage(link));
   const lives = createLives(open, storage);
   const cache = createEntryCache(CACHED_BYTES);
   link.redis.on('close', () => cache.disconnected());
@@ -58,8 +63,10 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     },
     isRefusal: (error) => error instanceof StoreUnavailable && error.message.includes(DELETED),
   });
+  const alone = { entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createItems(open) };
+  const effects = createEffects(link, writes, feed, cache);
   const ofLives = {
-    ...withShared({ entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createItems(open) }, lives),
+    ...withShared(archived.through(alone), lives),
     lives: {
       ...lives,
       async delete(key: ConversationKey) {
@@ -67,10 +74,9 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         cache.forget(lifeKey(key, 'entries'));
       },
     },
-    effects: createEffects(link, writes, feed, cache),
+    ...withArchivedResults(archived, { effects, writes }),
     spendings: createRedisSpendings(link),
     budgets: createBudgets(open),
-    writes,
     feed,
     episodes: createEpisodes(open),
     turnEnds: createTurnEnds(open),
@@ -93,6 +99,8 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     signIns: createSignIns(open),
     scopes: createRedisScopes(link),
     uploads: createUploads(open, createRedisUploadBytes(link)),
+    contents: createRedisContents({ ...alone, link, effects, open }),
+    archived,
     reseal: () => resealRedis(link),
     check: () => checkRedis(link),
     async close() {

@@ -3,7 +3,7 @@
  * `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in one cluster slot. `<what>` is
  *
  *   entries   hash, slot -> entry, as JSON (codecs.ts); field `last` is the highest slot, `move` the
- *             highest number of an archiving or restoring
+ *             highest number of an archiving or restoring, `away` how many entries an archive has
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `fenced:<id>`
  *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
@@ -17,6 +17,7 @@
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
  *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/memory.ts)
+ *   archives  hash, SHA-256 of an object of the archive -> what is in it, as JSON (archive/archived.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -57,6 +58,7 @@
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is
  * gone in a minute.
  */
+import type { NamedPlace } from '../whole-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey, SignInOwner, UploadOwner } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
@@ -83,6 +85,7 @@ export const KEY_NAMES = [
   'turn-ends',
   'vectors',
   'counted-by',
+  'archives',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export const SCOPE_KEY_NAMES = [
@@ -171,6 +174,33 @@ export function uploadKey(
 ): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
   return id === undefined ? owner : `${owner}:${id}`;
+}
+
+export type NamedKind = NamedPlace['kind'];
+
+const NAMED_LETTER: Readonly<Record<NamedKind, string>> = { deleted: 'c', pins: 'p', 'sign-ins': 'i' };
+
+/** For SCAN: what deleted conversations, agents, or owners of sign-ins have. */
+export function namedPattern(namespace: string, kind: NamedKind): string {
+  return `${literally(`perdura:{${NAMED_LETTER[kind]}:${escaped(namespace, /[%{}:\s]/g)}:`)}}:${kind}`;
+}
+
+/** Whose it is; undefined for another key that the pattern has found. */
+export function placeNamed(namespace: string, kind: NamedKind, name: string): NamedPlace | undefined {
+  const beginning = `perdura:{${NAMED_LETTER[kind]}:${escaped(namespace, /[%{}:\s]/g)}:`;
+  const whose = decodeURIComponent(name.slice(beginning.length, -`}:${kind}`.length));
+  const place: NamedPlace =
+    kind === 'deleted'
+      ? { kind, key: { namespace, conversation: whose } }
+      : kind === 'pins'
+        ? { kind, key: { namespace, agent: whose } }
+        : { kind, key: { namespace, owner: whose } };
+  return namedKey(place) === name ? place : undefined;
+}
+
+function namedKey({ kind, key }: NamedPlace): string {
+  if (kind === 'deleted') return deletedKey(key);
+  return kind === 'pins' ? pinsKey(key) : signInsKey(key);
 }
 
 function conversationPrefix(namespace: string, conversation: string): string {

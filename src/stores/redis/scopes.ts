@@ -184,19 +184,30 @@ async function readMarks(link: RedisLink, attempt: string, keys: readonly Conver
     const pipeline = redis.pipeline();
     for (const key of keys) {
       for (const what of OF_LIFE) pipeline.hlen(lifeKey(key, what));
+      pipeline.hget(lifeKey(key, 'entries'), 'away');
     }
     return pipeline.exec();
   });
   return keys.flatMap((key, i) => {
-    const lengths = (answers ?? []).slice(OF_LIFE.length * i, OF_LIFE.length * (i + 1));
+    const each = OF_LIFE.length + 1;
+    const lengths = (answers ?? []).slice(each * i, each * (i + 1));
+    const [first, ...others] = lengths.slice(0, -1);
     // Deleted, or lost.
-    if (lengths[0]?.[1] === 0) return [];
-    return [{ key, mark: markIn(lengths) }];
+    if (first?.[1] === 0) return [];
+    return [{ key, mark: markIn(first ? [withAway(first, lengths.at(-1)), ...others] : others) }];
   });
 }
 
+type PipelineAnswer = readonly [error: Error | null, answer: unknown];
+
+/** As many as there were before some went to an archive: what a search has of them is still true. */
+function withAway(entries: PipelineAnswer, away: PipelineAnswer | undefined): PipelineAnswer {
+  const count = away?.[1];
+  return typeof count === 'string' && typeof entries[1] === 'number' ? [entries[0], entries[1] + Number(count) - 1] : entries;
+}
+
 /** A key of another type has nothing to read (stores/foreign-is-skipped). */
-function markIn(answers: readonly (readonly [error: Error | null, answer: unknown])[]): string {
+function markIn(answers: readonly PipelineAnswer[]): string {
   return answers.map(([error, answer]) => (error ? 'x' : String(answer))).join(' ');
 }
 
