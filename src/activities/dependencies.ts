@@ -14,8 +14,8 @@ import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { BackgroundEmbedding } from '../memory/recall/open-recall.js';
 import type { Recall } from '../memory/recall/recall.js';
-import type { TurnError } from '../conversation/protocol/contract.js';
-import type { ConversationKey, ScopeKey, Store } from '../stores/store.js';
+import type { TenantBudgets } from './tenant-budgets.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/tool.js';
 import type { TenantBudgetRule } from '../records/tenant-budget.js';
@@ -82,7 +82,7 @@ export interface ActivityDependencies {
   /** What tenants may use in a day and a month. Default: nothing is set. */
   readonly tenantBudgetRules?: readonly TenantBudgetRule[];
   /** Made of these rules. */
-  readonly tenantBudgets?: { usedUp(key: ScopeKey): Promise<TurnError | undefined> } | undefined;
+  readonly tenantBudgets?: Pick<TenantBudgets, 'usedUp'> | undefined;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that nothing shows: neither what models and tools say, nor what activities answer. */

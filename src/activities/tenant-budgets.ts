@@ -10,7 +10,7 @@ import { Context, log } from '@temporalio/activity';
 import type { TurnError } from '../conversation/protocol/contract.js';
 import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
 import { errorMessage } from '../platform/errors.js';
-import { readTenant } from '../records/identity.js';
+import { readTenant, type ConversationIdentity } from '../records/identity.js';
 import { toAmount, toUsd } from '../records/shared-budget.js';
 import type { Spending } from '../records/spending.js';
 import {
@@ -24,9 +24,9 @@ import {
   type PeriodSums,
   type TenantBudgetRule,
 } from '../records/tenant-budget.js';
+import type { WebhookEventType } from '../records/turn-end.js';
 import type { WebhookEvent } from '../records/webhooks/webhook-event.js';
 import type { ConversationKey, Store } from '../stores/store.js';
-import type { ActivityDependencies } from './dependencies.js';
 
 export interface TenantBudgets {
   /** The same store, which counts what is spent. */
@@ -35,7 +35,12 @@ export interface TenantBudgets {
   usedUp(key: Pick<ConversationKey, 'namespace' | 'scope'>): Promise<TurnError | undefined>;
 }
 
-type Needs = Pick<ActivityDependencies, 'store' | 'webhooks' | 'startDelivery' | 'now'>;
+interface Needs {
+  readonly store: Store;
+  readonly webhooks?: { eventsFor(identity: ConversationIdentity): readonly WebhookEventType[] } | undefined;
+  readonly startDelivery?: (delivery: WebhookDelivery) => Promise<void>;
+  readonly now?: () => number;
+}
 
 /** Undefined where no rule is set. */
 export function createTenantBudgets(

@@ -2,18 +2,8 @@
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../platform/json.js';
-import {
-  isForgotten,
-  learn,
-  newLimiter,
-  pass,
-  release,
-  showLimiter,
-  take,
-  withPeriods,
-  type LimiterState,
-  type RateLimits,
-} from './rate-limits.js';
+import { isForgotten, learn, newLimiter, pass, release, showLimiter, take, withPeriods, type LimiterState } from './limiter-state.js';
+import type { RateLimits } from './rate-limits.js';
 import { describeErrors, unlessAbsent } from './file/errors.js';
 import type { WithLock } from './file/lock.js';
 import { fromFileName, toFileName } from './file/paths.js';

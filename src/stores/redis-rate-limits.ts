@@ -15,6 +15,7 @@
 import { escapedForKey, literally } from './redis/keys.js';
 import { scanKeys, type RedisLink } from './redis/link.js';
 import { LEASE_MS, LIMIT_KINDS } from '../records/rate-limit.js';
+import { showLimiter, toFlow, withPeriods, type LimiterState } from './limiter-state.js';
 import {
   BACKGROUND_COST,
   BY_ANSWERS,
@@ -33,10 +34,6 @@ import {
   MOST_GUESSED,
   MOST_RATIO,
   RESERVE,
-  showLimiter,
-  toFlow,
-  withPeriods,
-  type LimiterState,
   type RateLimits,
   type Taken,
 } from './rate-limits.js';

@@ -2,20 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { LEASE_MS, type PerKind, type SeenLimits } from '../../src/records/rate-limit.js';
-import {
-  BACKGROUND_COST,
-  GRACE_MS,
-  learn,
-  MAX_WAIT_MS,
-  newLimiter,
-  release,
-  take,
-  withPeriods,
-  type LimitClaim,
-  type LimiterState,
-  type RateLimits,
-  type Taken,
-} from '../../src/stores/rate-limits.js';
+import { learn, newLimiter, release, take, withPeriods, type LimiterState } from '../../src/stores/limiter-state.js';
+import { BACKGROUND_COST, GRACE_MS, MAX_WAIT_MS, type LimitClaim, type RateLimits, type Taken } from '../../src/stores/rate-limits.js';
 
 const START = 1_738_100_000_000;
 const HOUR = { limit: 60, remaining: 60, resetMs: 0 };
