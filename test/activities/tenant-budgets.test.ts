@@ -46,7 +46,7 @@ function stageOf(over: Partial<Parameters<typeof createTenantBudgets>[0]> = {}):
       store,
       now: () => stage.now,
       startDelivery: (delivery) => Promise.resolve(void sent.push(delivery)),
-      webhooks: { eventsFor: () => ['budget.reached'], post: () => Promise.reject(new Error('not here')) },
+      webhooks: { eventsFor: () => ['budget.reached'] },
       ...over,
     },
     RULES,
