@@ -88,6 +88,12 @@ test('a build that takes no conversations yet says so once, and how it comes to 
   expect(warned).toEqual(['build v1 of d takes no new conversations yet: build v9 does; `perdura upgrade current v1` changes that']);
 });
 
+interface Signal {
+  readonly workflowExecution: { readonly workflowId: string };
+  readonly signalName: string;
+  readonly input: { readonly payloads: readonly { readonly data: Uint8Array }[] };
+}
+
 test('waking goes through all pages, tells each workflow once, and passes over those that have ended', async () => {
   const queries: string[] = [];
   const told: unknown[] = [];
@@ -98,9 +104,9 @@ test('waking goes through all pages, tells each workflow once, and passes over t
       const executions = [0, 1].map((n) => ({ execution: { workflowId: `c${page * 2 + n}` } }));
       return { executions, nextPageToken: page < 2 ? Uint8Array.of(page + 1) : new Uint8Array() };
     },
-    async signalWorkflowExecution({ workflowExecution: { workflowId }, signalName, input }: Record<string, any>) {
+    async signalWorkflowExecution({ workflowExecution: { workflowId }, signalName, input }: Signal) {
       if (workflowId === 'c1') throw Object.assign(new Error('not found'), { code: 5, details: '', metadata: {} });
-      told.push([workflowId, signalName, JSON.parse(new TextDecoder().decode(input.payloads[0].data))]);
+      told.push([workflowId, signalName, JSON.parse(new TextDecoder().decode(input.payloads[0]!.data))]);
     },
   };
   const deployments = createDeployments(service as never, { namespace: 'n', taskQueue: 'q' });
