@@ -444,6 +444,7 @@ export async function workflowCodeOf(
   const dataConverter = { ...plain, ...encrypting, ...(payloadCodecs.length > 0 && { payloadCodecs }) };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const needs = [...(retention ? (['retention'] as const) : []), ...(archive ? (['gc'] as const) : [])];
-  const { code, hash, collects } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) }, needs });
-  return { workflowBundle: { code }, dataConverter, hash, collects };
+  const log = { warn: (message: string) => runtimeLog().warn(message) };
+  const { code, ...made } = await bundleCustomWorkflows(workflows, { cwd, log, needs });
+  return { ...made, workflowBundle: { code }, dataConverter };
 }

@@ -177,6 +177,9 @@ export function bundleOptions(sources = join(__dirname, '..')): Made {
     workflowInterceptorModules: interceptors,
     // Without state, so that one copy does for all conversations of a worker: a conversation at hand takes 42 KiB less (measured).
     // What counts a reducer's steps has some: it is made by the entry, for each.
-    preloadModules: [...interceptors, ...['call-stacks', 'payload-converter', 'temporal-host', 'conversation', 'memory', 'webhook'].map(at)],
+    preloadModules: [
+      ...interceptors,
+      ...['call-stacks', 'payload-converter', 'temporal-host', 'conversation', 'memory', 'webhook'].map(at),
+    ],
   };
 }

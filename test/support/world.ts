@@ -125,7 +125,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
   const clock = memory?.clock.now;
   const makeStore = (): Store =>
-    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory'), clock, archive: options.archive }) : createRedisStore({ url: options.redisUrl, clock, archive: options.archive });
+    options.redisUrl === undefined
+      ? createFileStore({ dir: join(dir, 'memory'), clock, archive: options.archive })
+      : createRedisStore({ url: options.redisUrl, clock, archive: options.archive });
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
