@@ -1,5 +1,5 @@
 /** What `perdura admin capacity` computes with: a few rows of a whole run, kept where the package has them. */
-import type { Capacity, PerRound } from '../src/insight/capacity.js';
+import type { Capacity, PerRound } from '../src/models/capacity.js';
 import type { Measured } from './row.js';
 
 /** Throws where a row is missing: half of them would be another installation's. */

@@ -2,6 +2,7 @@
 import { temporalConnection, type Config } from '../config.js';
 import { createAgentTrust } from './trust/agent-trust.js';
 import { loadUserConfig } from '../extensions/user-config.js';
+import { errorFields } from '../platform/errors.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { checkMemoryFolder, asSentence } from './services/before-start.js';
@@ -53,6 +54,7 @@ export async function worker(config: Config, output: Output, only?: ToolsOnly): 
   };
   const running = createWorkerWith(options, { isAlone: true }).run();
   await running.catch(async (error: unknown) => {
+    if (errorFields(error).name === 'ConfigError') throw error;
     // Checked only now, so that a start costs no more: the core's message about an absent server is not for people.
     await checkTemporal(await temporalConnection(config));
     throw error;

@@ -2397,6 +2397,12 @@ export interface components {
             until: string;
         } | {
             /** @enum {string} */
+            kind: "worker";
+            since: string;
+            taskQueue: string;
+            tool: string;
+        } | {
+            /** @enum {string} */
             kind: "time";
             tool: string;
             until: string;

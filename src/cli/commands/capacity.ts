@@ -1,6 +1,6 @@
 /** `perdura admin capacity`: what so many turns a day take, before they come. It asks nothing but the package itself. */
 import { InvalidArgumentError } from 'commander';
-import { computeCapacity, readCapacity, USUAL_LOAD, type CapacityReport, type Load } from '../../insight/capacity.js';
+import { computeCapacity, readCapacity, USUAL_LOAD, type CapacityReport, type Load } from '../../models/capacity.js';
 import { parseCount, parseModelName } from '../args/values.js';
 import type { Answer, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { costUsd, modelLimits } from '../models/known-models.js';
+import { costUsd, modelLimits } from './known-models.js';
 
 /** Of a turn without tools, and what one further round of each kind of tool adds. */
 export interface PerRound {
@@ -26,7 +26,7 @@ export interface Capacity {
   readonly actions: PerRound;
 }
 
-/** What is said of the turns. */
+/** What the turns are like, as the caller knows it. */
 export interface Load {
   readonly turnsPerDay: number;
   /** Calls of tools in a turn, one after the other. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capacityConstants } from '../../bench/capacity.js';
-import { computeCapacity, readCapacity, USUAL_LOAD, type Capacity, type Load } from '../../src/insight/capacity.js';
+import { computeCapacity, readCapacity, USUAL_LOAD, type Capacity, type Load } from '../../src/models/capacity.js';
 import { fencedBlocks } from '../readme/commands.js';
 import { runPerdura } from '../support/run-perdura.js';
 
