@@ -31,6 +31,8 @@ afterEach(() => {
 test('without any setting everything has its default', () => {
   expect(loadConfig({}, cwd)).toEqual({
     env: {},
+    archiveAfter: 30,
+    awsRegion: 'us-east-1',
     encryption: undefined,
     encryptionRoots: expect.any(Function) as unknown,
     redisUrl: undefined,
@@ -123,6 +125,8 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GEMINI_API_KEY',
     'PERDURA_GATEWAY_TOKEN',
     'GOOGLE_API_KEY',
+    'AWS_SECRET_ACCESS_KEY',
+    'AWS_SESSION_TOKEN',
     'PERDURA_WEBHOOK_URL',
     'PERDURA_WEBHOOK_SECRET',
     'PERDURA_SECRET',

@@ -380,7 +380,11 @@ test('every secret that is set is known to those who must not show it, and shown
 
 test('each setting stands in the reference with its default and its meaning, in their order, and nothing else does', () => {
   const text = readFileSync(resolve(__dirname, '../../docs/reference/settings.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| `([A-Z_]+\*?)` \| (.*?) ?\| (.*) \|$/gm)].map(([, name, value, meaning]) => [name, value, meaning]);
+  const rows = [...text.matchAll(/^\| `([A-Z_][A-Z0-9_]*\*?)` \| (.*?) ?\| (.*) \|$/gm)].map(([, name, value, meaning]) => [
+    name,
+    value,
+    meaning,
+  ]);
   const settings = rows.filter(([name = '']) => SETTINGS.some((setting) => setting.name === name));
   expect(settings.map(([name]) => name)).toEqual(SETTINGS.map(({ name }) => name));
   for (const { name, default: value = '', meaning } of SETTINGS) {

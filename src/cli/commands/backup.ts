@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { temporalConnection, type Config } from '../../config.js';
 import { forgetAgain } from '../../memory/documents/forgetting.js';
 import { toTraces } from '../../memory/traces.js';
+import type { AtRest } from '../../platform/at-rest.js';
 import { packageVersion } from '../../platform/optional-package.js';
 import type { BackupFile, BackupHead } from '../../stores/backup/folder.js';
 import type { Part, Restored } from '../../stores/backup/parts.js';
@@ -160,7 +161,7 @@ interface Restoring {
   readonly namespace: string;
   readonly dir: string;
   readonly files: readonly BackupFile[];
-  readonly atRest: ReturnType<(typeof import('../../stores/open.js'))['openAtRest']>;
+  readonly atRest: AtRest;
   readonly output: Output;
 }
 

@@ -119,6 +119,8 @@ const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '
 /** `fetch` says in its cause what is wrong with the connection. */
 function describeCause(error: unknown): unknown {
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
-  if (!(cause instanceof Error)) return error;
-  return cause.message === '' ? new Error(errorCode(cause) ?? 'no answer', { cause }) : cause;
+  if (cause === undefined) return error;
+  // Not by its class: `fetch` makes it elsewhere.
+  const { message } = cause as { readonly message?: unknown };
+  return new Error(typeof message === 'string' && message !== '' ? message : (errorCode(cause) ?? 'no answer'), { cause });
 }
