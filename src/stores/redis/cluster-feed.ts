@@ -128,6 +128,8 @@ export function createClusterFollower(cluster: RedisCluster, log?: (line: string
       );
       polling = setInterval(() => void ear.look(mine()).catch(lost), POLL_MS);
     });
+    // Who looks is told; before that there may be no one.
+    opened.catch(() => undefined);
     for (const redis of [hearing, looking])
       redis.on('error', () => undefined).on('end', () => lost(new Error('the connection was closed')));
     hearing.on('messageBuffer', (_channel: Buffer, keys: readonly Buffer[] | null) => {

@@ -1,12 +1,14 @@
 /** The store contract on real clusters: of six processes, and behind Sentinels; and by which slots its commands touch. */
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLimits } from '../../../src/gateway/access/limits.js';
 import { recordSpentInRedis } from '../../../src/gateway/access/spent.js';
 import { notesInRedis } from '../../../src/gateway/core/repeated-requests.js';
-import { createAtRest } from '../../../src/platform/at-rest.js';
+import { createAtRest, deriveAtRestKeys } from '../../../src/platform/at-rest.js';
+import { historyText } from '../../../src/records/memory/history-text.js';
 import { RESYNC } from '../../../src/stores/feed-cursor.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
-import { lifeKey } from '../../../src/stores/redis/keys.js';
+import { lifeKey, scopeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisLeases } from '../../../src/stores/redis/leases.js';
 import { openRedisLink } from '../../../src/stores/redis/link.js';
 import { SCRIPTS } from '../../../src/stores/redis/scripts.js';
@@ -14,8 +16,9 @@ import { bytesOfRedis } from '../../support/store-bytes.js';
 import { startRedisCluster } from '../../support/redis-cluster.js';
 import { startRedis } from '../../support/redis-server.js';
 import { startSentinels } from '../../support/redis-sentinels.js';
-import { aConversation, answerEntry, events, eventsOf, readCount } from '../builders.js';
+import { aConversation, answerEntry, aScope, events, eventsOf, readCount } from '../builders.js';
 import { storeContract } from '../contract.js';
+import { aWrite, collect, documentsContract } from '../documents-contract.js';
 import { slotOf, watchSlots, type SlotWatch } from './slots.js';
 
 storeContract('the redis store on a cluster', async () => {
@@ -30,6 +33,38 @@ storeContract('the redis store on a cluster', async () => {
     end: () => cluster.stop(),
   };
 });
+
+documentsContract('the redis store on a cluster', async () => {
+  const cluster = await startRedisCluster({ replicas: 0 });
+  return {
+    open: () => createRedisStore({ url: cluster.url }),
+    async editMemory(key, text) {
+      const name = scopeKey(key, 'memory');
+      await cluster.ask(await cluster.ownerOf(name), 'HSET', name, 'text', text);
+    },
+    historyText: async (key, store) => historyText((await collect(store.documents.history(key))).reverse()),
+    end: () => cluster.stop(),
+  };
+});
+
+test('a rekey reaches what is on every node, once', async () => {
+  const cluster = await startRedisCluster({ replicas: 0 });
+  const [old, fresh] = [randomBytes(32), randomBytes(32)];
+  const open = (...roots: readonly Buffer[]) =>
+    createRedisStore({ url: cluster.url, atRest: createAtRest(deriveAtRestKeys(roots, 'store')) });
+  const keys = Array.from({ length: 30 }, (_, i) => aConversation({ conversation: `conv_${i}` }));
+  const [before, during, after] = [open(old), open(fresh, old), open(fresh)];
+  for (const key of keys) await before.entries.append(key, [answerEntry(1), answerEntry(2)]);
+  const resealed = async (): Promise<number> => {
+    let values = 0;
+    for await (const one of during.reseal()) values += one.values;
+    return values;
+  };
+  expect([await resealed(), await resealed()]).toEqual([2 * keys.length, 0]);
+  for (const key of keys) expect(await after.entries.read(key, [1, 2])).toEqual([answerEntry(1), answerEntry(2)]);
+  await Promise.all([before, during, after].map((store) => store.close()));
+  await cluster.stop();
+}, 60_000);
 
 storeContract('the redis store behind Sentinels', async () => {
   const sentinels = await startSentinels();
@@ -130,11 +165,12 @@ test('behind Sentinels: writes go on with the other server once the primary is d
 }, 120_000);
 
 describe('each command in one slot', () => {
-  let watch: SlotWatch | undefined;
+  const watches: SlotWatch[] = [];
 
   storeContract('as all of them are seen by one server', async () => {
     const server = await startRedis();
-    watch = await watchSlots(server.url);
+    const watch = await watchSlots(server.url);
+    watches.push(watch);
     return {
       open: (options) => createRedisStore({ url: server.url, ...options }),
       async loseFeed(key) {
@@ -145,18 +181,36 @@ describe('each command in one slot', () => {
       bytes: () => bytesOfRedis(server.url),
       async end() {
         await besideTheContract(server.url);
-        await watch?.end();
+        await watch.end();
+        await server.stop();
+      },
+    };
+  });
+
+  documentsContract('one server', async () => {
+    const server = await startRedis();
+    const watch = await watchSlots(server.url);
+    watches.push(watch);
+    const link = openRedisLink({ url: server.url });
+    return {
+      open: () => createRedisStore({ url: server.url }),
+      editMemory: async (key, text) => void (await link.redis.hset(scopeKey(key, 'memory'), 'text', text)),
+      historyText: async (key, store) => historyText((await collect(store.documents.history(key))).reverse()),
+      async end() {
+        await link.close();
+        await watch.end();
         await server.stop();
       },
     };
   });
 
   test('none touches two, and every script was run', () => {
-    expect(watch?.violations).toEqual([]);
-    const unseen = Object.keys(SCRIPTS).filter((name) => !watch?.counts.has(name));
-    expect(unseen).toEqual([]);
-    for (const name of ['lua:hset', 'lua:xadd', 'lua:zadd', 'exec', 'xread', 'unlink', 'rename', 'eval', 'mget'])
-      expect([name, watch?.counts.get(name) ?? 0]).not.toEqual([name, 0]);
+    const sent = new Set(watches.flatMap(({ counts }) => [...counts.keys()]));
+    expect([watches.length, watches.flatMap(({ violations }) => violations)]).toEqual([2, []]);
+    expect(Object.keys(SCRIPTS).filter((name) => !sent.has(name))).toEqual([]);
+    // What is not looked at shows nothing.
+    const expected = ['lua:hset', 'lua:xadd', 'lua:zadd', 'exec', 'xread', 'unlink', 'rename', 'eval', 'mget'];
+    expect(expected.filter((name) => !sent.has(name))).toEqual([]);
   });
 
   test('a slot is what Redis says it is', async () => {
@@ -190,7 +244,11 @@ async function besideTheContract(url: string): Promise<void> {
   for (const lease of await leases.list()) await leases.claim(lease, 'other');
   await leases.remove('one');
   await leases.close();
-  const store = createRedisStore({ url, atRest: createAtRest([]) });
+  const [old, fresh] = [randomBytes(32), randomBytes(32)];
+  const open = (...roots: readonly Buffer[]) => createRedisStore({ url, atRest: createAtRest(deriveAtRestKeys(roots, 'store')) });
+  const [before, store] = [open(old), open(fresh, old)];
+  await before.documents.writeMemory(aScope(), aWrite('w1', 'empty', 'a line'));
+  await before.close();
   for await (const place of store.reseal()) expect(place).toBeDefined();
   await store.close();
 }

@@ -47,6 +47,7 @@ const withoutScheme = (url: string): string => url.replace(/^redis:\/\//, '');
 
 // Bounded by the time in which a sentence is promised.
 describe('within ten seconds', () => {
+  // clock: this is the time in which a sentence is promised
   jest.setTimeout(10_000);
 
   test.each(['redis://:hunter2@127.0.0.1:1', 'redis+cluster://:hunter2@127.0.0.1:1,127.0.0.1:2', 'redis+sentinel://127.0.0.1:1?name=m'])(
