@@ -33,7 +33,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 test.each([
   ['redis', ['--store', 'redis']],
   ['files', ['--store', 'files']],
-  ['a cluster of Redis', ['--redis-cluster', '--every-ms', '8000']],
+  ['a cluster of Redis', ['--redis-cluster', '--minutes', '0.6', '--every-ms', '6000']],
 ])(
   'a storm of a minute: everything that must hold holds, and nothing is left behind (%s)',
   async (store, options) => {

@@ -84,7 +84,6 @@ test('an ACL user with the rights that docs name can do all; without channels li
     '-@admin',
     '-@dangerous',
     '+info',
-    '+keys',
     '+cluster|slots',
     '+cluster|nodes',
     '+cluster|info',

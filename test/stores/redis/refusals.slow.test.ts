@@ -133,7 +133,7 @@ describe('within ten seconds', () => {
     const [key, crt, port] = [join(dir, 'redis.key'), join(dir, 'redis.crt'), await freePort()];
     await Promise.all([writeFile(key, KEY), writeFile(crt, CERTIFICATE)]);
     const tls = ['--tls-cert-file', crt, '--tls-key-file', key, '--tls-ca-cert-file', crt, '--tls-auth-clients', 'no'];
-    const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+    const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--cluster-node-timeout', '500', '--cluster-announce-ip', '127.0.0.1'];
     await start({ port, args: [...tls, ...cluster, '--port', '0', '--tls-port', String(port)] });
     const scheme = 'rediss+cluster://127.0.0.1';
     expect(await refusalOf(`${scheme}:${port}`)).toMatch(/self[- ]signed certificate.*; add \?ca=FILE to the redis url/);
