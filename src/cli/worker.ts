@@ -33,7 +33,8 @@ export async function worker(config: Config, output: Output): Promise<number> {
   };
   process.once('disconnect', endWithParent);
   const user = await loadUserConfig(config.cwd);
-  // A store that cannot be used ends the worker before it takes any work.
+  // A store that cannot be used ends the worker before it takes any work: it would fail all of it, and
+  // another worker might not.
   await checkStore(config).catch((error: unknown) => {
     throw asSentence(error);
   });

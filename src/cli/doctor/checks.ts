@@ -35,7 +35,7 @@ import { timeoutSignal } from '../../platform/promises.js';
 import { openAtRest } from '../../stores/open.js';
 import { findUnreadable } from '../../stores/file/documents.js';
 import { withoutSecrets } from '../../platform/redis-address.js';
-import { awaitRedis, describeRedis } from '../../stores/redis/health.js';
+import { awaitRedis, describeRedis } from '../../stores/redis/upkeep.js';
 import { findSandbox } from '../../tools/builtin/command/sandbox.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';

@@ -56,7 +56,7 @@ export async function checkStore(
   patienceMs = REDIS_PATIENCE_MS,
 ): Promise<void> {
   if (redisUrl === undefined) return checkMemoryFolder(memoryDir);
-  const { awaitRedis } = await import('../../stores/redis/health.js');
+  const { awaitRedis } = await import('../../stores/redis/upkeep.js');
   await awaitRedis(redisUrl, patienceMs);
 }
 

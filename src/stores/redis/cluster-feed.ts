@@ -7,7 +7,7 @@
  * - A look that was under way when a feed changed is followed by another one: no change is missed.
  * - A feed that has moved to another node is read anew, after a resync: by a failover it may have lost events, and have others in their place
  *   by now. One that is silent is looked up all the same.
- * - Where a node's ACL or a proxy refuses to say what has changed, it is asked again and again.
+ * - Where a node's ACL or a proxy refuses to say what has changed, feeds are looked up every 50 ms.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -124,7 +124,7 @@ export function createClusterFollower(cluster: RedisCluster, log?: (line: string
     const opened = listen().catch((error: unknown) => {
       if (!isReply(error) || mayPass(error)) throw error;
       log?.(
-        `reading live events of ${node}: ${errorMessage(error)}; it is asked again and again, which an ACL with &${CHANGED} and +client|tracking spares it`,
+        `reading live events of ${node}: ${errorMessage(error)}; feeds are looked up every ${POLL_MS} ms, which an ACL with &${CHANGED} and +client|tracking spares it`,
       );
       polling = setInterval(() => void ear.look(mine()).catch(lost), POLL_MS);
     });

@@ -16,9 +16,8 @@ import { createBodies, createEffects, createEntries, createRedisLifeStorage, cre
 import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
-import { checkRedis } from './health.js';
+import { checkRedis, resealRedis } from './upkeep.js';
 import { openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
-import { resealRedis } from './reseal.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
 import { StoreUnavailable, type ConversationKey, type Store } from '../store.js';

@@ -174,7 +174,7 @@ async function changesSince(
   return { cursor: last, members: await link.ask(attempt, (redis) => redis.zrangebyscore(where, `(${since}`, '+inf')) };
 }
 
-/** Each life has a slot of its own, and may be with another node of a cluster: they are looked up at once, and one by one. */
+/** Each life has another slot, and may be with another node of a cluster: they are looked up at once, and one by one. */
 async function readMarks(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
   const answers = await link.ask(attempt, (redis) =>
     Promise.all(keys.map((key) => Promise.allSettled(OF_LIFE.map((what) => redis.hlen(lifeKey(key, what)))))),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toExitCode } from '../../../src/cli/terminal/exit.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
-import { awaitRedis } from '../../../src/stores/redis/health.js';
+import { awaitRedis } from '../../../src/stores/redis/upkeep.js';
 import { openRedisLink } from '../../../src/stores/redis/link.js';
 import { freePort } from '../../../src/testing/temporal-server.js';
 import { startRedis, type RedisServer, type RedisServerOptions } from '../../support/redis-server.js';
@@ -133,7 +133,16 @@ describe('within ten seconds', () => {
     const [key, crt, port] = [join(dir, 'redis.key'), join(dir, 'redis.crt'), await freePort()];
     await Promise.all([writeFile(key, KEY), writeFile(crt, CERTIFICATE)]);
     const tls = ['--tls-cert-file', crt, '--tls-key-file', key, '--tls-ca-cert-file', crt, '--tls-auth-clients', 'no'];
-    const cluster = ['--cluster-enabled', 'yes', '--tls-cluster', 'yes', '--cluster-node-timeout', '500', '--cluster-announce-ip', '127.0.0.1'];
+    const cluster = [
+      '--cluster-enabled',
+      'yes',
+      '--tls-cluster',
+      'yes',
+      '--cluster-node-timeout',
+      '500',
+      '--cluster-announce-ip',
+      '127.0.0.1',
+    ];
     await start({ port, args: [...tls, ...cluster, '--port', '0', '--tls-port', String(port)] });
     const scheme = 'rediss+cluster://127.0.0.1';
     expect(await refusalOf(`${scheme}:${port}`)).toMatch(/self[- ]signed certificate.*; add \?ca=FILE to the redis url/);
