@@ -7,6 +7,8 @@ export interface Asked {
   readonly rows: readonly Row[];
   readonly quick: boolean;
   readonly json: boolean;
+  /** Redis is a cluster of six processes. */
+  readonly isCluster: boolean;
   /** Where the results are to be kept. */
   readonly write?: string;
   /** It measures nothing while others work. */
@@ -15,8 +17,9 @@ export interface Asked {
   readonly compare?: { readonly file: string; readonly rows: readonly Measured[] };
 }
 
-const USAGE = `Usage: npm run bench -- [row …] [--quick] [-o table|json] [--check] [--compare FILE] [--write FILE]
+const USAGE = `Usage: npm run bench -- [row …] [--quick] [--redis-cluster] [-o table|json] [--check] [--compare FILE] [--write FILE]
 Rows: ${ROWS.map(({ name }) => name).join(', ')}; all of them by default.
+--redis-cluster measures on a Redis Cluster of six processes; with --compare FILE of a run without it, what that costs.
 --check compares with the latest results in bench/results, --compare with those in FILE: the exit code is 1 where a row has become worse by
 more than its noise. --check and --write are refused, with exit code 3, while other processes take more than a tenth of a core.`;
 
@@ -27,6 +30,7 @@ export function parseArguments(argv: readonly string[]): Asked | { readonly prob
       allowPositionals: true,
       options: {
         quick: { type: 'boolean', default: false },
+        'redis-cluster': { type: 'boolean', default: false },
         output: { type: 'string', short: 'o', default: 'table' },
         compare: { type: 'string' },
         check: { type: 'boolean', default: false },
@@ -40,9 +44,12 @@ export function parseArguments(argv: readonly string[]): Asked | { readonly prob
     if (values.check && values.compare !== undefined) return { problem: `--check and --compare name two files.\n${USAGE}` };
     if (values.write !== undefined && (values.quick || positionals.length > 0))
       return { problem: `--write keeps a whole run: leave out --quick and the names of rows.\n${USAGE}` };
+    const isCluster = values['redis-cluster'];
+    if (isCluster && (values.check || values.write !== undefined))
+      return { problem: `--check and --write are about one Redis: use --compare FILE with --redis-cluster.\n${USAGE}` };
     const file = values.check ? latestResults() : values.compare;
     return {
-      ...{ rows, quick: values.quick, json: values.output === 'json', isStrict: values.check || values.write !== undefined },
+      ...{ rows, quick: values.quick, isCluster, json: values.output === 'json', isStrict: values.check || values.write !== undefined },
       ...(file !== undefined && { compare: { file, rows: readKept(file) } }),
       ...(values.write !== undefined && { write: values.write }),
     };

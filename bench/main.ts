@@ -26,7 +26,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     await sleep(FIRST_LOOK_MS);
     if (refuse('before it began', take())) return BUSY;
   }
-  const surroundings = await createSurroundings();
+  const surroundings = await createSurroundings(asked);
   try {
     const machine = describeMachine(surroundings.serverVersion);
     const measured: Measured[] = [];

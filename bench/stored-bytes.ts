@@ -1,17 +1,18 @@
 /** What a store takes. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
+import { openRedisLink, scanKeys } from '../src/stores/redis/link.js';
 
-/** What all keys of ours take in memory. */
+/** What all keys of ours take in memory, on all primaries. */
 export async function redisBytes(url: string): Promise<number> {
-  const redis = new Redis(url);
+  const link = openRedisLink({ url, commandTimeoutMs: 60_000 });
   try {
-    const keys = await redis.keys('perdura:*');
-    const sizes = await Promise.all(keys.map((key) => redis.memory('USAGE', key, 'SAMPLES', 0)));
+    const keys = new Set<string>();
+    for await (const key of scanKeys(link, 'measure what is stored', 'perdura:*')) keys.add(key);
+    const sizes = await Promise.all([...keys].map((key) => link.redis.memory('USAGE', key, 'SAMPLES', 0)));
     return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   } finally {
-    await redis.quit();
+    await link.close();
   }
 }
 

@@ -7,6 +7,7 @@ import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { installLog } from '../src/telemetry/observability.js';
 import { registerAttributes } from '../src/client/temporal/connection.js';
+import { startRedisCluster } from '../test/support/redis-cluster.js';
 import { startRedis } from '../test/support/redis-server.js';
 import { startTemporal } from '../test/support/temporal-server.js';
 import { startFloor, type Floor } from './floor.js';
@@ -26,7 +27,7 @@ export interface Surroundings {
 
 type Close = () => Promise<unknown>;
 
-export async function createSurroundings(): Promise<Surroundings> {
+export async function createSurroundings({ isCluster }: { readonly isCluster: boolean }): Promise<Surroundings> {
   installLog('error');
   const closes: Close[] = [];
   const close = async (): Promise<void> => {
@@ -61,7 +62,7 @@ export async function createSurroundings(): Promise<Surroundings> {
     const temporal = new Client({ connection: ours });
     const { serverVersion } = await ours.workflowService.getSystemInfo({});
     const redis = once(async (_: 'redis') => {
-      const { url, stop } = await startRedis({ appendonly: true });
+      const { url, stop } = isCluster ? await startRedisCluster() : await startRedis({ appendonly: true });
       return { url, close: stop };
     });
     const productOf = (suffix: string, roots?: readonly Uint8Array[]) =>

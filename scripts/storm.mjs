@@ -18,6 +18,7 @@ const HELP = `npm run storm -- [options]
   --minutes N        how long people talk (2; what is published: 60)
   --seed N           what is said and done (by chance; it is told at the end)
   --store NAME       redis or files (redis)
+  --redis-cluster    a Redis Cluster of six processes, whose masters are killed, and nothing else: 50 at a time, every 20 s
   --at-once N        conversations at a time (12)
   --every-ms N       milliseconds between two faults, on average (3000)
   --keep             leave everything that it made where it is, and say where
@@ -76,7 +77,13 @@ async function blow(options, { namespace = [], folder, temporal, redis }) {
 function read(args) {
   const options = {
     ...{ minutes: { type: 'string' }, seed: { type: 'string' }, store: { type: 'string' }, 'at-once': { type: 'string' } },
-    ...{ 'every-ms': { type: 'string' }, keep: { type: 'boolean' }, output: { type: 'string', short: 'o' }, help: { type: 'boolean' } },
+    ...{
+      'every-ms': { type: 'string' },
+      'redis-cluster': { type: 'boolean' },
+      keep: { type: 'boolean' },
+      output: { type: 'string', short: 'o' },
+      help: { type: 'boolean' },
+    },
   };
   let values;
   try {
@@ -95,12 +102,14 @@ function read(args) {
     if (!known.includes(value)) throw usage(`--${name} takes ${known.join(' or ')}, and not ${value}`);
     return value;
   };
+  const isCluster = values['redis-cluster'] ?? false;
+  if (isCluster && values.store !== undefined) throw usage('--redis-cluster is a store of its own: leave out --store');
   return {
     minutes: number('minutes', 2, { least: 0.1, most: 10_000 }),
     seed: number('seed', Math.floor(Math.random() * 2 ** 31), { least: 0, most: 2 ** 31 - 1 }),
-    store: oneOf('store', ['redis', 'files'], 'redis'),
-    atOnce: number('at-once', 12, { least: 1, most: 200 }),
-    betweenFaultsMs: number('every-ms', 3_000, { least: 50, most: 3_600_000 }),
+    store: isCluster ? 'redis-cluster' : oneOf('store', ['redis', 'files'], 'redis'),
+    atOnce: number('at-once', isCluster ? 50 : 12, { least: 1, most: 200 }),
+    betweenFaultsMs: number('every-ms', isCluster ? 20_000 : 3_000, { least: 50, most: 3_600_000 }),
     keep: values.keep ?? false,
     json: oneOf('output', ['json', 'text'], 'text') === 'json',
   };

@@ -24,6 +24,7 @@ import { offeredSettings, readOtelSettings, type OtelSettings } from './config/o
 import { secretsInAddress, secretsInEndpoint } from './config/webhooks.js';
 import { isSecretSetting } from './platform/known-secrets.js';
 import { errorCode, errorMessage } from './platform/errors.js';
+import { withFirstHost } from './platform/redis-address.js';
 import { decodeText } from './records/file-type.js';
 
 export type { ArchiveSetting } from './config/archive.js';
@@ -111,7 +112,7 @@ export function isTakenUnasked(name: string): boolean {
 export function shownSetting(name: string, value: string): string {
   const isPlain = TEMPORAL_NAMES.test(name) ? TEMPORAL_PLAIN.has(name) : settingNamed(name)?.secret !== true && !SECRET_NAMES.test(name);
   if (isPlain) return value.replace(/\/\/[^/@\s]*@/g, '//***@');
-  const url = URL.parse(value);
+  const url = URL.parse(withFirstHost(value));
   return url !== null && url.host !== '' ? `${url.protocol}//${url.host}` : 'set';
 }
 

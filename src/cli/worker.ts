@@ -5,7 +5,7 @@ import { loadUserConfig } from '../extensions/user-config.js';
 import { errorFields } from '../platform/errors.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
-import { checkMemoryFolder, asSentence } from './services/before-start.js';
+import { asSentence, checkStore } from './services/before-start.js';
 import { checkTemporal } from './services/temporal-connection.js';
 import type { ToolsOnly } from '../worker.js';
 import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
@@ -35,11 +35,11 @@ export async function worker(config: Config, output: Output, only?: ToolsOnly): 
   };
   process.once('disconnect', endWithParent);
   const user = await loadUserConfig(config.cwd);
-  if (config.redisUrl === undefined) {
-    await checkMemoryFolder(config.memoryDir).catch((error: unknown) => {
-      throw asSentence(error);
-    });
-  }
+  // A store that cannot be used ends the worker before it takes any work: it would fail all of it, and
+  // another worker might not.
+  await checkStore(config).catch((error: unknown) => {
+    throw asSentence(error);
+  });
   const { createWorkerWith } = await import('../worker.js');
   const options = {
     ...user,

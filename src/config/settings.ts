@@ -5,7 +5,8 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError } from '../platform/errors.js';
+import { ConfigError, errorMessage } from '../platform/errors.js';
+import { parseRedisAddress, REDIS_FORMS } from '../platform/redis-address.js';
 import { parseRetention, type Retention } from '../records/time-in-words.js';
 import { WEBHOOK_EVENTS } from '../records/turn-end.js';
 import { ARCHIVE_SETTINGS } from './archive.js';
@@ -139,8 +140,8 @@ const COMMON = [
   {
     name: 'REDIS_URL',
     key: 'redisUrl',
-    schema: url('redis:', 'rediss:').optional(),
-    meaning: 'Redis that stores traces and memory; without it they are files',
+    schema: redisUrl().optional(),
+    meaning: 'Redis that stores traces and memory, also a cluster or one behind Sentinels; without it they are files',
     secret: true,
   },
   { name: 'ANTHROPIC_API_KEY', key: 'anthropicApiKey', ...apiKey, meaning: 'key for Claude; without it scripted answers replace Claude' },
@@ -447,10 +448,21 @@ function url(...protocols: readonly string[]) {
     (value) => {
       if (!URL.canParse(value)) return false;
       const { protocol, hostname } = new URL(value);
-      return protocols.includes(protocol) && (hostname !== '' || protocol.startsWith('redis'));
+      return protocols.includes(protocol) && hostname !== '';
     },
     `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
+}
+
+function redisUrl() {
+  return z.string().superRefine((value, context) => {
+    try {
+      const { kind, url } = parseRedisAddress(value);
+      if (kind === 'single' && !URL.canParse(url)) throw new Error(`it is not of the form ${REDIS_FORMS}`);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: `a Redis URL (${errorMessage(error)})` });
+    }
+  });
 }
 
 function hostAndPort(host: string): string | undefined {

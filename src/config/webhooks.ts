@@ -11,6 +11,7 @@ import { TENANT_PATTERN } from '../records/identity.js';
 import type { TenantBudgetRule } from '../records/tenant-budget.js';
 import { errorCode } from '../platform/errors.js';
 import { isSecretSetting } from '../platform/known-secrets.js';
+import { withFirstHost } from '../platform/redis-address.js';
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {
@@ -89,8 +90,9 @@ function parsed(file: string, refuse: (what: string) => ConfigError): unknown {
 
 /** A password, as written and as it is meant, and what stands behind the names of keys. None in what is no address. */
 export function secretsInAddress(text: string): string[] {
-  if (!text.includes('://') || !URL.canParse(text)) return [];
-  const { password, searchParams } = new URL(text);
+  const url = withFirstHost(text);
+  if (!text.includes('://') || !URL.canParse(url)) return [];
+  const { password, searchParams } = new URL(url);
   const inQuery = [...searchParams].flatMap(([name, value]) => (isSecretSetting(name, value) ? [value] : []));
   return [...(password === '' ? [] : [password, decoded(password)]), ...inQuery];
 }

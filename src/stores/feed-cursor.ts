@@ -39,6 +39,8 @@ export interface FeedPosition {
    * oldest, after a resync.
    */
   settle(last: string | undefined): boolean;
+  /** What it read may not be what is there: it starts at the oldest. True where it has read something. */
+  restart(): boolean;
   /** Goes on to the next event; `gap` means that a resync comes before it (stores/gaps-show), `seen` that it was delivered already. */
   step(cursor: string): 'next' | 'gap' | 'seen';
 }
@@ -52,6 +54,11 @@ export function createFeedPosition(after: string): FeedPosition {
       if (at === OLDEST || (last !== undefined && compareCursors(at, last) <= 0)) return false;
       at = OLDEST;
       return true;
+    },
+    restart() {
+      const hasRead = at !== OLDEST;
+      at = OLDEST;
+      return hasRead;
     },
     step(cursor) {
       const before = at;

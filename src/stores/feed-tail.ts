@@ -21,16 +21,18 @@ export interface FeedTail {
   ring(latest?: string): void;
   /** The feed's last event, looked up because nothing came, or after an outage; undefined where there is none, or each reader is to look. */
   look(newest: string | undefined): void;
+  /** The feed is that of another server, which may lack events and have others in their place: its readers begin anew after a resync. */
+  restart(newest: string | undefined): void;
   /** Its readers throw this. */
   fail(error: unknown): void;
   readonly readers: Set<() => void>;
   /** Numbers that change with the feed, for readers that wait; throws the error with which the tail failed. */
-  state(): { readonly version: number; readonly looks: number; readonly newest: string | undefined };
+  state(): { readonly version: number; readonly looks: number; readonly restarts: number; readonly newest: string | undefined };
 }
 
 export function createFeedTail(at: string): FeedTail {
   const readers = new Set<() => void>();
-  let state = { version: 0, looks: 0, newest: undefined as string | undefined };
+  let state = { version: 0, looks: 0, restarts: 0, newest: undefined as string | undefined };
   let failure: { readonly error: unknown } | undefined;
   let head = at;
 
@@ -50,6 +52,10 @@ export function createFeedTail(at: string): FeedTail {
       if (createFeedPosition(head).settle(newest)) head = OLDEST;
       change({ looks: state.looks + 1, newest });
     },
+    restart(newest) {
+      head = newest ?? OLDEST;
+      change({ restarts: state.restarts + 1, newest });
+    },
     fail(error) {
       failure = { error };
       change();
@@ -59,6 +65,14 @@ export function createFeedTail(at: string): FeedTail {
       return state;
     },
   };
+}
+
+/** Looks for all readers of a process whether their feeds have something new. */
+export interface FeedFollower {
+  /** The tail of a feed, which begins at `newest` where it has none yet. */
+  join(feed: string, newest: string | undefined): FeedTail;
+  leave(feed: string, tail: FeedTail): void;
+  close(): void;
 }
 
 /** How one reader reads the store itself. */
@@ -85,8 +99,12 @@ export async function* readFeed(after: string, signal: AbortSignal, look: FeedLo
   tail.readers.add(wake);
   signal.addEventListener('abort', wake, { once: true });
   try {
-    for (let { looks } = tail.state(); !signal.aborted;) {
+    for (let { looks, restarts } = tail.state(); !signal.aborted;) {
       const state = tail.state();
+      if (state.restarts !== restarts) {
+        restarts = state.restarts;
+        if (position.restart()) yield { cursor: OLDEST, event: RESYNC };
+      }
       if (state.looks !== looks) {
         looks = state.looks;
         const last = state.newest === position.from() ? state.newest : await newest();

@@ -12,6 +12,7 @@
  * Nothing of it is needed once no call waits. The script says in Lua what `take`, `learn` and `release` do to a state: each decision must be
  * one step for all workers. The contract test runs both over the same random calls.
  */
+import type { Redis } from 'ioredis';
 import { escapedForKey, literally } from './redis/keys.js';
 import { scanKeys, type RedisLink } from './redis/link.js';
 import { LEASE_MS, LIMIT_KINDS } from '../records/rate-limit.js';
@@ -337,7 +338,8 @@ return answer or {}
 
 /** `clock`: of tests; else Redis has the time, since the clocks of machines differ. */
 export function createRedisRateLimits(link: RedisLink, clock?: () => number): RateLimits {
-  link.redis.defineCommand(COMMAND, { lua: LIMIT, numberOfKeys: WHAT.length });
+  // A cluster takes it as a server does.
+  (link.redis as unknown as Pick<Redis, 'defineCommand'>).defineCommand(COMMAND, { lua: LIMIT, numberOfKeys: WHAT.length });
   const run = (attempt: string, of: string, doing: string, given: object): Promise<unknown> =>
     link.ask(`${attempt} ${of}`, (redis) =>
       (redis as unknown as LimitingRedis)[COMMAND](

@@ -50,7 +50,14 @@ export const ARROWS: readonly Row[] = [
   { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },
   {
     place: 'config/',
-    may: ['records/', 'platform/errors.ts', 'platform/known-secrets.ts', 'platform/seal.ts', 'platform/at-rest.ts'],
+    may: [
+      'records/',
+      'platform/errors.ts',
+      'platform/known-secrets.ts',
+      'platform/seal.ts',
+      'platform/at-rest.ts',
+      'platform/redis-address.ts',
+    ],
   },
   { place: 'config.ts', may: ['config/', 'platform/', 'records/file-type.ts'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },

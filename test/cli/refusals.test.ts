@@ -131,7 +131,7 @@ const MISSING: readonly (readonly [
     ['chat', '--start-services'],
     { REDIS_URL: 'redis://:hunter2@127.0.0.1:1/0' },
     3,
-    /^cannot reach Redis at redis:\/\/127\.0\.0\.1:1\/0, which REDIS_URL names: .*ECONNREFUSED/,
+    /^cannot reach the store that REDIS_URL names: redis at redis:\/\/127\.0\.0\.1:1\/0: .*ECONNREFUSED/,
   ],
 ];
 

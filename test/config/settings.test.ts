@@ -74,9 +74,31 @@ const TABLE: Readonly<Record<string, Row>> = {
       good: [
         ['redis://h:1', 'redis://h:1'],
         ['rediss://u:p@h', 'rediss://u:p@h'],
+        ['redis+cluster://u:p%40@a:7000,b:7001,[::1]', 'redis+cluster://u:p%40@a:7000,b:7001,[::1]'],
+        ['rediss+sentinel://a,b:26380/2?name=m&ca=/etc/ca.pem', 'rediss+sentinel://a,b:26380/2?name=m&ca=/etc/ca.pem'],
       ],
     },
-    ...{ bad: ['h:6379', 'http://h'], write: 'a URL that begins with redis:// or rediss://' },
+    ...{
+      bad: [
+        ...[
+          'h:6379',
+          'http://h',
+          'redis+ring://h',
+          'redis+cluster://',
+          'redis+cluster://a:0',
+          'redis+cluster://a,,b',
+          'redis+cluster://a/1',
+        ],
+        ...[
+          'redis+cluster://a?name=m',
+          'redis+cluster://a?tmeout=1',
+          'redis://a?timeout=0',
+          'redis+sentinel://a',
+          'redis+sentinel://a/x?name=m',
+        ],
+      ],
+      write: 'a Redis URL (',
+    },
   },
   ANTHROPIC_API_KEY: { key: 'anthropicApiKey', ...KEY },
   ANTHROPIC_BASE_URL: { key: 'anthropicBaseUrl', ...WEB },
@@ -370,9 +392,10 @@ test('whatever a secret is, no refusal shows it', () => {
 
 test('every secret that is set is known to those who must not show it, and shown nowhere', () => {
   const env = Object.fromEntries(ofKeys.flatMap(({ name, secret }) => (secret ? [[name, TABLE[name]?.good[0]?.[0]]] : [])));
-  const known = secretsOf(loadConfig({ ...env, REDIS_URL: 'redis://u:pass%21@h', TEMPORAL_API_KEY: 'tkey' }, cwd));
+  const url = 'redis+sentinel://u:pass%21@h:1,i:2?name=m&sentinel_password=watchword';
+  const known = secretsOf(loadConfig({ ...env, REDIS_URL: url, TEMPORAL_API_KEY: 'tkey' }, cwd));
   expect(known).toEqual(
-    expect.arrayContaining(['sk-1', 't'.repeat(24), SECRET, 'k'.repeat(32), 'http://h/in', 'pass%21', 'pass!', 'tkey']),
+    expect.arrayContaining(['sk-1', 't'.repeat(24), SECRET, 'k'.repeat(32), 'http://h/in', 'pass%21', 'pass!', 'watchword', 'tkey']),
   );
   for (const { name, value } of describeSettings(env, cwd).filter((one) => env[one.name] !== undefined))
     expect([name, value]).toEqual([name, 'set']);
@@ -469,6 +492,7 @@ test.each([
   ['PERDURA_TASK_QUEUE', 'q', 'q'],
   ['OPENAI_BASE_URL', 'https://u:p@h/v1', 'https://***@h/v1'],
   ['REDIS_URL', 'redis://u:p@h:1/0', 'redis://h:1'],
+  ['REDIS_URL', 'redis+cluster://u:p@h:1,i:2', 'redis+cluster://h:1'],
   ['PERDURA_WEBHOOK_URL', 'https://hooks.example/T0/secret', 'https://hooks.example'],
   ['ANTHROPIC_API_KEY', 'sk-1', 'set'],
   ['TEMPORAL_ADDRESS', 'h:7233', 'h:7233'],

@@ -16,21 +16,33 @@ import {
   notesInRedis,
   type Notes,
 } from '../../src/gateway/core/repeated-requests.js';
+import { openRedisLink, type RedisLink } from '../../src/stores/redis/link.js';
 import { begunSince, listedIds } from '../support/listed-ids.js';
 import { gate, text, type Gate } from '../support/provider-apis/reply.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const MINUTE = 60_000;
 let dir: string;
+let redis: RedisServer;
+let link: RedisLink;
 
-beforeAll(async () => (dir = await mkdtemp(join(tmpdir(), 'perdura-requests-'))));
-afterAll(() => rm(dir, { recursive: true, force: true }));
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'perdura-requests-'));
+  redis = await startRedis();
+  link = openRedisLink({ url: redis.url, commandTimeoutMs: 30_000 });
+});
+afterAll(async () => {
+  await link.close();
+  await redis.stop();
+  await rm(dir, { recursive: true, force: true });
+});
 
 describe.each<readonly [string, () => Notes]>([
   ['in memory', () => notesInMemory()],
   ['in a folder', () => notesInFolder(join(dir, randomUUID()))],
-  ['in Redis', () => notesInRedis({ client: redisOfMaps(), prefix: 'test' })],
+  ['in Redis', () => notesInRedis({ client: link.redis, prefix: randomUUID() })],
 ])('notes %s', (_where, open) => {
   test('a repeat is its first request; equal first ones stay apart, and so do their repeats', async () => {
     const notes = open();
@@ -227,16 +239,3 @@ describe('clients that give up and repeat, before two gateways', () => {
     expect(await (await said(0)).json()).toMatchObject({ turnId: 'turn_0002', text: 'Answer 2.' });
   });
 });
-
-/** The commands that are used, as Redis has them. */
-function redisOfMaps(): object {
-  const lists = new Map<string, string[]>();
-  const values = new Set<string>();
-  return {
-    rpush: async (key: string, value: string) => lists.set(key, [...(lists.get(key) ?? []), value]),
-    ltrim: async (key: string, start: number) => lists.set(key, (lists.get(key) ?? []).slice(start)),
-    pexpire: async () => 1,
-    lrange: async (key: string) => lists.get(key) ?? [],
-    set: async (key: string) => (values.has(key) ? null : (values.add(key), 'OK')),
-  };
-}

@@ -28,7 +28,7 @@ import { startWrongRedis } from './wrong-redis.js';
 
 export interface StormOptions {
   readonly minutes: number;
-  readonly store: 'redis' | 'files';
+  readonly store: 'redis' | 'redis-cluster' | 'files';
   /** Conversations at a time. */
   readonly atOnce: number;
   readonly betweenFaultsMs: number;
@@ -83,7 +83,14 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
 async function openStage({ store, mayMount, keep }: StormOptions, model: StormModel) {
   let disk: Awaited<ReturnType<typeof mountDisk>> | undefined;
   const scene = await openScene({
-    ...{ redis: store === 'redis', ownTemporal: true, ledger: true, answer: model.answer, keepHits: false, keep },
+    ...{
+      redis: store === 'redis-cluster' ? ('cluster' as const) : store === 'redis',
+      ownTemporal: true,
+      ledger: true,
+      answer: model.answer,
+      keepHits: false,
+      keep,
+    },
     // What it has answered is on its disk, also where that is full: then it ends.
     redisArgs: ['--appendfsync', 'always'],
     ...(mayMount && store === 'redis' && { onRedisFolder: async (folder: string) => void (disk = await mountDisk(folder)) }),
@@ -110,7 +117,8 @@ async function storm(
   closeSync(openSync(storeLog, 'a'));
   const wrongRedis = store === 'redis' ? await startWrongRedis(scene.redis.port, chanceOf(-3)) : undefined;
   if (wrongRedis) scene.onClose(() => wrongRedis.close());
-  const faults = await startFaults({ scene, random: chance, betweenMs, storeLog, wrongRedis, disk });
+  const hasCluster = store === 'redis-cluster';
+  const faults = await startFaults({ scene, random: chance, betweenMs, storeLog, wrongRedis, disk, hasCluster });
   const stopLoad = startLoad();
   scene.onClose(stopLoad);
 

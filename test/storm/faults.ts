@@ -17,6 +17,8 @@ export interface Installation {
   readonly random: Random;
   readonly wrongRedis?: WrongRedis;
   readonly disk?: Disk;
+  /** Redis is a cluster, whose masters are killed, and nothing else. */
+  readonly hasCluster: boolean;
   /** Milliseconds between two faults, on average. */
   readonly betweenMs: number;
   readonly storeLog: string;
@@ -53,7 +55,7 @@ const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActiv
 const CLOCKS_MS = [0, 0, 0, 30_000, -30_000, 86_400_000, -86_400_000];
 
 export async function startFaults(installation: Installation): Promise<Faults> {
-  const { scene, random, wrongRedis, disk, betweenMs, storeLog } = installation;
+  const { scene, random, wrongRedis, disk, hasCluster, betweenMs, storeLog } = installation;
   const counts: Record<string, number> = {};
   const memory: Record<string, number> = {};
   const crashed: string[] = [];
@@ -238,7 +240,19 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     ...ofRedis,
     ...ofDisk,
   ];
-  const all = kinds.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+  /** What has died comes back as a replica, when the other one has taken its place. */
+  const killMaster = alone('redis', async () => {
+    const { cluster } = scene;
+    await cluster.whole();
+    const master = pick(random, await cluster.masters());
+    if (!master) return;
+    count('kill -9 of a redis master');
+    await cluster.kill(master);
+    await cluster.whole();
+    await again(() => cluster.restart(master));
+  });
+  const ofInstallation = hasCluster ? [[1, killMaster] as const] : kinds;
+  const all = ofInstallation.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
 
   const over = new AbortController();
   const running = new Set<Promise<void>>();

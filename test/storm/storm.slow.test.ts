@@ -30,10 +30,14 @@ let folder = '';
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'perdura-storms-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test.each([['redis'], ['files']])(
+test.each([
+  ['redis', ['--store', 'redis']],
+  ['files', ['--store', 'files']],
+  ['a cluster of Redis', ['--redis-cluster', '--minutes', '0.6', '--every-ms', '6000']],
+])(
   'a storm of a minute: everything that must hold holds, and nothing is left behind (%s)',
-  async (store) => {
-    const args = ['--minutes', '1', '--seed', SEED, '--store', store, '--at-once', '8', '-o', 'json'];
+  async (store, options) => {
+    const args = ['--minutes', '1', '--seed', SEED, ...options, '--at-once', '8', '-o', 'json'];
     const { code, stdout, stderr } = await storm(folder, ...args);
     if (code !== 0 && code !== 1) throw new Error(stderr);
     const report = JSON.parse(stdout) as StormReport;

@@ -25,6 +25,8 @@ export interface RedisServerOptions {
   readonly dir?: string;
   readonly port?: number;
   readonly appendonly?: boolean;
+  /** The configuration of a Sentinel, which it is then. */
+  readonly sentinelFile?: string;
   /** Further arguments, such as `['--maxmemory', '2mb']`. */
   readonly args?: readonly string[];
 }
@@ -35,14 +37,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   // Somebody else may take a free port before redis does: then another one.
   for (let attempt = 1; ; attempt += 1) {
     const port = options.port ?? (await freePort());
-    const process = spawn(
-      'redis-server',
-      [
-        ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--daemonize', 'no'],
-        ...['--appendonly', options.appendonly === true ? 'yes' : 'no', ...(options.args ?? [])],
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    const process = spawn('redis-server', toArguments({ ...options, dir, port }), { stdio: ['ignore', 'pipe', 'inherit'] });
     let [log, isEnded] = ['', false];
     process.stdout.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-KEPT_LOG)));
     const finish = (signal: NodeJS.Signals): Promise<void> => {
@@ -70,12 +65,20 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   }
 }
 
+function toArguments({ dir = '', port, appendonly, sentinelFile, args = [] }: RedisServerOptions): string[] {
+  if (sentinelFile !== undefined) return [sentinelFile, '--sentinel', ...args];
+  return [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--daemonize', 'no'],
+    ...['--appendonly', appendonly === true ? 'yes' : 'no', ...args],
+  ];
+}
+
 async function answering(process: ChildProcess): Promise<void> {
   let output = '';
   await new Promise<void>((resolve, reject) => {
     process.stdout?.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (output.includes('Ready to accept connections')) resolve();
+      if (/Ready to accept connections|\+monitor master/.test(output)) resolve();
     });
     process.once('error', (error) => reject(new Error(`cannot start redis-server: ${error.message}; is it installed?`)));
     process.once('exit', (code) => reject(new Error(`redis-server ended with ${code}:\n${output}`)));

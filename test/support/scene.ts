@@ -16,6 +16,7 @@ import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { dieWithUs } from './reaper.js';
+import { startRedisCluster, type RedisClusterServers } from './redis-cluster.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import { freePort } from '../../src/testing/temporal-server.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';
@@ -23,8 +24,8 @@ import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 
 export interface SceneOptions extends MessagesApiOptions {
-  /** Redis with AOF, of this scene alone; files without it. */
-  readonly redis?: boolean;
+  /** Redis with AOF, of this scene alone, or a cluster of six; files without it. */
+  readonly redis?: boolean | 'cluster';
   /** Further arguments of that Redis, and what is done with its folder before it starts. */
   readonly redisArgs?: readonly string[];
   readonly onRedisFolder?: (folder: string) => Promise<void>;
@@ -73,6 +74,7 @@ export interface Scene {
   /** A conversation id that nobody used. */
   readonly id: () => string;
   readonly redis: RedisServer;
+  readonly cluster: RedisClusterServers;
   /** SIGKILL of Redis or Temporal comes from the test; these start another on the same data. */
   restartRedis(): Promise<void>;
   killTemporal(): Promise<void>;
@@ -151,7 +153,11 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     });
     return server;
   };
-  let redis = options.redis ? await startOwnRedis() : undefined;
+  let redis = options.redis === true ? await startOwnRedis() : undefined;
+  const cluster =
+    options.redis === 'cluster' ? await startRedisCluster({ args: options.redisArgs, onStart: ({ pid }) => dieWithUs(pid) }) : undefined;
+  if (cluster) ends.push(() => cluster.stop());
+  const redisUrl = cluster?.url ?? redis?.url;
 
   const startOwnTemporal = async (port?: number): Promise<TemporalServer> => {
     const server = await startTemporal({ dbFile: join(dir, 'temporal.db'), ...(port === undefined ? {} : { port }) });
@@ -169,7 +175,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   const ledgerFile = join(dir, 'ledger');
   const environment = (to: string, apiUrl: string): Record<string, string> => ({
     TEMPORAL_ADDRESS: to,
-    ...(redis ? { REDIS_URL: redis.url } : { PERDURA_MEMORY_DIR: join(dir, 'memory') }),
+    ...(redisUrl === undefined ? { PERDURA_MEMORY_DIR: join(dir, 'memory') } : { REDIS_URL: redisUrl }),
     ANTHROPIC_BASE_URL: apiUrl,
     ANTHROPIC_API_KEY: 'test',
     PERDURA_AGENTS_DIR: join(dir, 'agents'),
@@ -200,6 +206,10 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     get redis() {
       if (!redis) throw new Error('this scene has no Redis: open it with { redis: true }');
       return redis;
+    },
+    get cluster() {
+      if (!cluster) throw new Error("this scene has no cluster: open it with { redis: 'cluster' }");
+      return cluster;
     },
     async restartRedis() {
       redis = await startOwnRedis(redis?.port);

@@ -34,7 +34,8 @@ import {
 import { timeoutSignal } from '../../platform/promises.js';
 import { openAtRest } from '../../stores/open.js';
 import { findUnreadable } from '../../stores/file/documents.js';
-import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
+import { withoutSecrets } from '../../platform/redis-address.js';
+import { awaitRedis, describeRedis } from '../../stores/redis/upkeep.js';
 import { findSandbox } from '../../tools/builtin/command/sandbox.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
@@ -268,15 +269,12 @@ function checkEncryption(config: Config): Finding[] {
 
 async function checkRedis(url: string): Promise<Finding[]> {
   const where = `Redis at ${withoutSecrets(url)}`;
-  const link = openRedisLink({ url, commandTimeoutMs: 3000 });
   try {
-    const warnings = await warningsOf(link);
-    const version = /redis_version:(\S+)/.exec(await link.redis.info('server').catch(() => ''))?.[1];
+    await awaitRedis(url, 0);
+    const { version, warnings } = await describeRedis(url);
     return [ok('Store', `${where}${version === undefined ? '' : `, version ${version}`}`), ...warnings.map(toFinding)];
   } catch (error) {
     return [broken('Store', errorMessage(error), 'start that Redis, correct REDIS_URL, or unset it to keep memory in files')];
-  } finally {
-    link.redis.disconnect();
   }
 }
 

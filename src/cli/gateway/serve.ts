@@ -5,6 +5,7 @@ import writeFileAtomic from 'write-file-atomic';
 import { agentNames, agentsFolder, AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { findingsHere } from '../doctor/doctor.js';
 import { readSecrets, tenantKeyFrom } from '../args/find-conversation.js';
+import { checkStore } from '../services/before-start.js';
 import { findEventLink, hasWorker, isListening, openNamespace } from '../services/temporal-connection.js';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -61,6 +62,7 @@ export async function startGateway(
   ]);
   const secrets = createKnownSecrets([...secretsOf(config), ...secretVariables(variablesOf(config))]);
   const log = (line: string): void => output.problem(secrets.text(line));
+  if (config.redisUrl !== undefined) await checkStore(config);
   const counts = await openCounts(config, log);
   const sharedCounts = counts?.shared;
   const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
@@ -187,8 +189,8 @@ export async function openCounts(
 ): Promise<{ readonly shared: SharedCounts; readonly close: () => Promise<void> } | undefined> {
   if (redisUrl === undefined) return undefined;
   const { openRedisLink } = await import('../../stores/redis/link.js');
-  const { redis, close } = openRedisLink({ url: redisUrl, commandTimeoutMs: 2_000, log });
-  redis.connect().catch(() => undefined);
+  const { redis, connect, close } = openRedisLink({ url: redisUrl, log });
+  void connect();
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
 }
 

@@ -47,6 +47,19 @@ export async function checkMemoryFolder(dir: string, tooLittle = TOO_LITTLE): Pr
   );
 }
 
+/** A failover is over by then. */
+const REDIS_PATIENCE_MS = 8_000;
+
+/** Throws where conversations cannot be kept: of Redis, what is wrong with it. A Redis that is down is no reason to write files: memory would seem lost. */
+export async function checkStore(
+  { redisUrl, memoryDir }: Pick<Config, 'redisUrl' | 'memoryDir'>,
+  patienceMs = REDIS_PATIENCE_MS,
+): Promise<void> {
+  if (redisUrl === undefined) return checkMemoryFolder(memoryDir);
+  const { awaitRedis } = await import('../../stores/redis/upkeep.js');
+  await awaitRedis(redisUrl, patienceMs);
+}
+
 const FOLDER = 'make that folder writable, or start in another one';
 
 const FILE_FAILURES: Readonly<Record<string, string>> = {

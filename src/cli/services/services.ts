@@ -6,13 +6,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection, queueFile } from '../../config.js';
 import { type Person, canAsk, confirm } from '../terminal/input.js';
 import type { Output } from '../terminal/output.js';
-import { checkMemoryFolder, asSentence } from './before-start.js';
+import { asSentence, checkStore } from './before-start.js';
 import { uiLink, hasWorker, openNamespace } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess, describeWorkerChange, type WorkerChange, type WorkerProcess } from './worker-process.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal, orAborted } from '../../platform/promises.js';
-import { errorMessage } from '../../platform/errors.js';
+import { withoutSecrets } from '../../platform/redis-address.js';
 import { findOthers, describeTakenQueue } from '../../client/temporal/worker-place.js';
 import { openStore } from '../../stores/open.js';
 
@@ -116,13 +116,11 @@ function at(temporal: TemporalConnection, place: ServerPlace | undefined): Tempo
   return { ...temporal, connectionOptions: { ...temporal.connectionOptions, address: `127.0.0.1:${place.port}` } };
 }
 
-/** Redis that is configured and is down is an error, never a reason to write files: memory would seem lost. */
 async function reportStore(config: Config, output: Output): Promise<void> {
-  if (config.redisUrl === undefined) {
-    await checkMemoryFolder(config.memoryDir);
-    return output.report('Memory', `files in ${config.memoryDir}, since REDIS_URL is not set`);
-  }
-  output.report('Memory', `Redis at ${await checkRedis(config.redisUrl)}, since REDIS_URL says so`);
+  await checkStore(config, 0);
+  const { redisUrl, memoryDir } = config;
+  if (redisUrl === undefined) output.report('Memory', `files in ${memoryDir}, since REDIS_URL is not set`);
+  else output.report('Memory', `Redis at ${withoutSecrets(redisUrl)}, since REDIS_URL says so`);
 }
 
 function reportModel(config: Config, output: Output): void {
@@ -134,37 +132,6 @@ function reportModel(config: Config, output: Output): void {
     'Model',
     'NOT A MODEL: scripted answers, since ANTHROPIC_API_KEY is not set (tools and memory are real); put a key into .env',
   );
-}
-
-/** It is there, and does not let us in. */
-const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)|invalid password/i;
-
-/** Asks Redis whether it is there. Answers its address without the password. */
-async function checkRedis(url: string): Promise<string> {
-  const { Redis } = await import('ioredis');
-  const { host, pathname, protocol } = new URL(url);
-  const address = `${protocol}//${host}${pathname}`;
-  const redis = new Redis(url, { lazyConnect: true, connectTimeout: 3000, commandTimeout: 3000, retryStrategy: () => null });
-  let reason: unknown;
-  // ioredis gives the reason of a failed connection here, and the caller only learns that it is closed.
-  redis.on('error', (error) => (reason = error));
-  try {
-    await redis.connect();
-    await redis.ping();
-    return address;
-  } catch (error) {
-    const why = [error, reason].map(errorMessage).find((text) => REFUSED.test(text)) ?? errorMessage(reason ?? error);
-    const advice = REFUSED.test(why)
-      ? 'put the right user and password into REDIS_URL'
-      : 'start it, or unset REDIS_URL to keep memory in files';
-    throw new CliError(
-      `cannot ${REFUSED.test(why) ? 'use' : 'reach'} Redis at ${address}, which REDIS_URL names: ${why}; ${advice}`,
-      EXIT.unreachable,
-      { cause: error },
-    );
-  } finally {
-    redis.disconnect();
-  }
 }
 
 // Which task queue this folder's worker takes: the one of the settings, or a separate one where another folder's worker has that.

@@ -102,7 +102,7 @@ export function recordSpentInFolder(dir: string, log: (line: string) => void = (
   };
 }
 
-/** What is used of ioredis. */
+/** What is used of ioredis; keys of one record have one hash tag, so that a node that loses its entries loses its id too. */
 interface RedisCommands {
   set(key: string, value: string, ...options: (string | number)[]): Promise<unknown>;
   mget(...keys: string[]): Promise<(string | null)[]>;
@@ -118,8 +118,8 @@ export function recordSpentInRedis(
   const attemptAll = createAttempts('Redis', log);
   const attempt = <T>(what: string, work: () => Promise<T>): Promise<T> =>
     attemptAll(what, () => withTimeout(ANSWER_MS, work(), (ms) => new Error(`no answer within ${ms} ms`)));
-  const idKey = `${prefix}:spent-id`;
-  const toKey = ({ kind, id }: GivenAway): string => `${prefix}:spent:${kind}:${shortHash(id)}`;
+  const idKey = `${prefix}:{spent}:id`;
+  const toKey = ({ kind, id }: GivenAway): string => `${prefix}:{spent}:${kind}:${shortHash(id)}`;
   const isSpent = async (given: GivenAway): Promise<boolean> => {
     const [id, entry] = await redis.mget(idKey, toKey(given));
     return id !== given.record || entry !== null;

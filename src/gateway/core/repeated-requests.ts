@@ -147,10 +147,15 @@ function toPeriod(time: number): number {
 /** What is used of ioredis. */
 interface RedisCommands {
   set(key: string, value: string, ...options: (string | number)[]): Promise<unknown>;
-  rpush(key: string, value: string): Promise<unknown>;
-  ltrim(key: string, start: number, stop: number): Promise<unknown>;
-  pexpire(key: string, ms: number): Promise<unknown>;
+  multi(): Writes;
   lrange(key: string, start: number, stop: number): Promise<string[]>;
+}
+
+interface Writes {
+  rpush(key: string, value: string): Writes;
+  ltrim(key: string, start: number, stop: number): Writes;
+  pexpire(key: string, ms: number): Writes;
+  exec(): Promise<unknown>;
 }
 
 /** For gateways that share a Redis. */
@@ -160,7 +165,8 @@ export function notesInRedis({ client, prefix }: SharedCounts): Notes {
   return {
     async add(list, note) {
       const key = toKey(list);
-      await Promise.all([redis.rpush(key, note), redis.ltrim(key, -MAX_EQUAL, -1), redis.pexpire(key, WINDOW_MS)]);
+      // In their order, also where a cluster has moved the key meanwhile: one that never expires would stay for good.
+      await redis.multi().rpush(key, note).ltrim(key, -MAX_EQUAL, -1).pexpire(key, WINDOW_MS).exec();
     },
     all: (list) => redis.lrange(toKey(list), 0, -1),
     claim: async (name) => (await redis.set(toKey(name), '1', 'PX', WINDOW_MS, 'NX')) === 'OK',

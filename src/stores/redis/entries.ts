@@ -8,7 +8,8 @@ import type { LifeStorage } from '../collections/lives.js';
 import type { EntryCache } from './entry-cache.js';
 import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { deletedKey, KEY_NAMES, lifeKey, placeInKey, scanPattern, spendingsPattern } from './keys.js';
-import { isReply, replyCode, scanKeys, type RedisLink } from './link.js';
+import { scanKeys, type RedisLink } from './link.js';
+import { isReply, replyCode } from './replies.js';
 import { noteLife } from './scopes.js';
 import { claimsBy, describeBatch, recordsBy, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Spendings, Writes } from '../store.js';
@@ -41,9 +42,8 @@ export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache
           ...toEventArguments(link, publish),
         ),
       );
-      // Redis does one after the other what comes on one connection (redis/cached-if-the-store-has-it).
-      const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
-      const [[recorded, fenced, [status, detail], added, all]] = await Promise.all([written, noted]);
+      const hasEntries = messages.length + others.length > 0;
+      const [recorded, fenced, [status, detail], added, all] = await (hasEntries ? withNote(link, key, written) : written);
       remember(cache, lifeKey(key, 'entries'), [...messages, ...others], { added, all });
       return {
         recorded: recorded.map(toRecording),
@@ -54,6 +54,17 @@ export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache
       };
     },
   };
+}
+
+/**
+ * Redis does one after the other what comes on one connection (redis/cached-if-the-store-has-it). In a cluster the note may be with another node,
+ * and would overtake its write.
+ */
+async function withNote<T>(link: RedisLink, key: ConversationKey, write: Promise<T>): Promise<T> {
+  if (link.cluster === undefined) return (await Promise.all([write, noteLife(link, key)]))[0];
+  const answer = await write;
+  await noteLife(link, key);
+  return answer;
 }
 
 function toRecording(first: string): Recording {
@@ -194,8 +205,8 @@ export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, 
           ...toEventArguments(link, publish),
         ),
       );
-      const noted = values.length + items.length > 0 ? noteLife(link, key) : undefined;
-      const [[status, first, added, all]] = await Promise.all([committed, noted]);
+      const hasContent = values.length + items.length > 0;
+      const [status, first, added, all] = await (hasContent ? withNote(link, key, committed) : committed);
       if (status !== 'committed') return { status };
       remember(cache, lifeKey(key, 'entries'), values, { added, all });
       return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };

@@ -3,6 +3,7 @@
  * gets a resync.
  *
  * All readers of this process share one connection: a blocking XREAD holds back everything behind it, and waits longer than a command may.
+ * In a cluster it may only name feeds of one slot: cluster-feed.ts has another way.
  *
  * - One connection, however many feeds and readers, and none without a reader.
  * - It outlives an outage, and then looks each feed up anew: a lost one would never answer (stores/cursor-of-a-lost-feed). So it does with
@@ -10,14 +11,17 @@
  * - A feed that a reader joins while it waits is followed at once: a stream for that wakes it. That takes no more rights than events do.
  */
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { JsonValue } from '../../records/message.js';
 import { decodeJson } from '../codecs.js';
 import { OLDEST } from '../feed-cursor.js';
-import { createFeedTail, readFeed, type FeedEvent, type FeedTail } from '../feed-tail.js';
+import { createFeedTail, readFeed, type FeedEvent, type FeedFollower, type FeedTail } from '../feed-tail.js';
+import { createClusterFollower } from './cluster-feed.js';
 import { deletedKey, lifeKey, WAKE_KEY } from './keys.js';
-import { isReply, mayPass, type RedisLink } from './link.js';
+import type { RedisLink, ScriptedRedis } from './link.js';
+import { isReply, mayPass } from './replies.js';
 import type { ConversationKey, Feed, LiveEvent } from '../store.js';
 import { errorMessage } from '../../platform/errors.js';
 
@@ -38,7 +42,7 @@ export interface RedisFeed extends Feed {
 
 export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOptions): RedisFeed {
   const closing = new AbortController();
-  const follower = createRedisFollower(link, log);
+  const follower = link.cluster === undefined ? createRedisFollower(link, log) : createClusterFollower(link.cluster, log);
   const settings = (events: readonly LiveEvent[]): string[] => {
     if (events.length === 0) return ['', '', '', ''];
     const batch = events.every(({ id }) => id !== undefined) ? '' : randomUUID();
@@ -65,7 +69,7 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
       const stop = AbortSignal.any([signal, closing.signal]);
       const feed = lifeKey(key, 'feed');
       const attempt = `read the feed of ${key.conversation}`;
-      const ask = <T>(command: (redis: Redis) => Promise<T>, unread: T): Promise<T> =>
+      const ask = <T>(command: (redis: ScriptedRedis) => Promise<T>, unread: T): Promise<T> =>
         untilAnswered(() => command(link.redis), {
           unread,
           stop,
@@ -140,13 +144,6 @@ const MAX_PAUSE_MS = 20;
 const WAKE_SECONDS = 60;
 const MAX_BETWEEN_TRIES_MS = 1000;
 
-interface RedisFollower {
-  /** The tail of a feed, which begins at `newest` where it has none yet. */
-  join(feed: string, newest: string | undefined): FeedTail;
-  leave(feed: string, tail: FeedTail): void;
-  close(): void;
-}
-
 interface Followed {
   readonly tail: FeedTail;
   readers: number;
@@ -154,11 +151,12 @@ interface Followed {
   heardAt: number;
 }
 
-function createRedisFollower(link: RedisLink, log?: (line: string) => void): RedisFollower {
+function createRedisFollower(link: RedisLink, log?: (line: string) => void): FeedFollower {
   const feeds = new Map<string, Followed>();
   const wakeKey = `${WAKE_KEY}:${randomUUID()}`;
   let wokenAt = OLDEST;
   let isRunning = false;
+  let lastServer: string | undefined;
   const closing = new AbortController();
   let connection: Redis | undefined;
   /** It blocks, and does not know yet of a feed that was joined since. */
@@ -219,6 +217,10 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
   const follow = async (redis: Redis, heard: () => void): Promise<void> => {
     await look(redis, [...feeds]);
     heard();
+    // A failover: events may be lost, and others be in their place by now, under the same cursors.
+    const server = serverAddress(redis);
+    if (lastServer !== undefined && server !== lastServer) for (const { tail } of feeds.values()) tail.restart(undefined);
+    lastServer = server;
     let lookedAt = Date.now();
     while (feeds.size > 0) {
       await readOnce(redis).catch(async (error: unknown) => {
@@ -242,9 +244,9 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
   const run = async (): Promise<void> => {
     for (let failures = 0; feeds.size > 0 && !closing.signal.aborted; failures += 1) {
       isLeft = false;
-      const redis = link.redis.duplicate({
+      const redis = link.duplicate({
         retryStrategy: () => null,
-        commandTimeout: BLOCK_MS + (link.redis.options.commandTimeout ?? 0),
+        commandTimeout: BLOCK_MS + link.commandTimeoutMs,
         socketTimeout: undefined,
       });
       connection = redis;
@@ -304,6 +306,12 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
       connection?.disconnect();
     },
   };
+}
+
+/** Of the server to which it is connected, which Sentinels and names may change. */
+function serverAddress(redis: Redis): string {
+  const { remoteAddress, remotePort } = (redis as unknown as { readonly stream: Socket }).stream;
+  return `${remoteAddress}:${remotePort}`;
 }
 
 function toEvents({ atRest }: RedisLink, items: readonly [string, string[]][]): FeedEvent[] {

@@ -19,9 +19,10 @@ import { createBodies, createEffects, createEntries, createRedisLifeStorage, cre
 import { createEntryCache } from './entry-cache.js';
 import { createRedisFeed } from './feed.js';
 import { lifeKey, literally, STORE_KEY, uploadKey } from './keys.js';
-import { checkRedis, openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
+import { openBytes, openRedisLink, scanKeys, type RedisLink } from './link.js';
 import { createRedisRateLimits } from '../redis-rate-limits.js';
 import { createRedisContents, resealRedis } from './reseal.js';
+import { checkRedis } from './upkeep.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { DELETED } from './scripts.js';
 import { StoreUnavailable, type ConversationKey, type Store } from '../store.js';
@@ -45,7 +46,7 @@ export interface RedisStoreOptions {
 const CACHED_BYTES = 32 * 1024 * 1024;
 
 export function createRedisStore(options: RedisStoreOptions): Store {
-  const { url, commandTimeoutMs = 2_000, log, atRest } = options;
+  const { url, commandTimeoutMs, log, atRest } = options;
   const link = openRedisLink({ url, commandTimeoutMs, atRest, log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log });
   const open = createRedisCollections(link);
@@ -53,7 +54,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const storage = archived.withLives(createRedisLifeStorage(link));
   const lives = createLives(open, storage);
   const cache = createEntryCache(CACHED_BYTES);
-  link.redis.on('close', () => cache.disconnected());
+  link.onDoubt(() => cache.disconnected());
   const writes = createWrites(link, feed, cache);
   const guard = createLifeGuard(lives, {
     async remove(key) {
@@ -169,10 +170,18 @@ function createRedisUploadBytes(link: RedisLink): UploadBytes {
     },
 
     async room() {
-      const memory = await link.ask('read how full it is', (redis) => redis.info('memory'));
-      const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
-      const most = read('maxmemory');
-      return most === 0 ? Infinity : Math.max(0, Math.floor(most * FULL_AT) - read('used_memory'));
+      // Which node of a cluster takes a file is known once it has a name: it fits into each.
+      const nodes = link.cluster?.masters() ?? [link.redis];
+      const rooms = await link.ask('read how full it is', async () =>
+        Promise.all((await nodes).map(async (node) => roomIn(await node.info('memory')))),
+      );
+      return Math.min(...rooms);
     },
   };
+}
+
+function roomIn(memory: string): number {
+  const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
+  const most = read('maxmemory');
+  return most === 0 ? Infinity : Math.max(0, Math.floor(most * FULL_AT) - read('used_memory'));
 }

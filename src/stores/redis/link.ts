@@ -1,27 +1,35 @@
 /**
- * The connection to Redis that all port calls share.
+ * The connection to Redis that all port calls share; to a cluster, one to each of its primaries.
  *
  * - Every call settles within `commandTimeoutMs`, connected or not: the timeout of ioredis also counts in its offline queue. Settled by
  *   timeout means unknown outcome (stores/rejected-is-unknown): the command may still be sent when the connection is back.
  * - Its queue is flushed every 20 attempts to connect, about 4 s, so that a long outage does not fill the memory.
  * - A socket that is silent for twice the timeout with a request open is dropped: a black hole never closes by itself.
  */
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { types } from 'node:util';
-import { Redis, type RedisOptions } from 'ioredis';
+import type { ConnectionOptions } from 'node:tls';
+import { Redis, type RedisCommander, type RedisOptions } from 'ioredis';
 import { createAtRest, KeyMissing, SealBroken, type AtRest } from '../../platform/at-rest.js';
 import { errorMessage } from '../../platform/errors.js';
+import { parseRedisAddress, REDIS_FORMS, withoutSecrets, type RedisAddress } from '../../platform/redis-address.js';
+import { explain, RedisCluster } from './cluster.js';
+import { isReply, replyCode, toUnavailable } from './replies.js';
 import { SCRIPTS, type ScriptAnswers } from './scripts.js';
 import { StoreUnavailable } from '../store.js';
 
-/** ioredis adds a method for each script at run time: keys first, then arguments. */
-export type ScriptedRedis = Redis & {
-  [name in keyof ScriptAnswers]: (...args: (string | Buffer)[]) => Promise<ScriptAnswers[name]>;
-};
+/** Commands, to one server or to the nodes of a cluster; ioredis adds a method for each script at run time: keys first, then arguments. */
+export type ScriptedRedis = RedisCommander<{ type: 'default'; mapping: 'resp2' }> &
+  Pick<Redis, 'multi'> & {
+    [name in keyof ScriptAnswers]: (...args: (string | Buffer)[]) => Promise<ScriptAnswers[name]>;
+  };
 
 export interface RedisLink {
   readonly redis: ScriptedRedis;
+  /** Undefined: one server. */
+  readonly cluster: RedisCluster | undefined;
   readonly where: string;
+  readonly commandTimeoutMs: number;
   /** How texts and bytes are written and read back. */
   readonly atRest: AtRest;
   /** Runs a command; its failure becomes StoreUnavailable, in which `attempt` ends the sentence "cannot …". */
@@ -29,43 +37,82 @@ export interface RedisLink {
   /** Like `ask`; undefined when the key holds another type (stores/foreign-is-skipped). */
   askUnlessForeign<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T | undefined>;
   unavailable(attempt: string, error: unknown): StoreUnavailable;
+  /** What the connection has met since it was last well; undefined where it is. */
+  fault(): string | undefined;
+  /** Told when what was answered may no longer be what is there: a connection was lost, or a slot has another node. */
+  onDoubt(listener: () => void): void;
+  /** Connects now, and not with the first command; resolves also where that fails. */
+  connect(): Promise<void>;
+  /** A further connection to one server, for what blocks. */
+  duplicate(options: Partial<RedisOptions>): Redis;
   close(): Promise<void>;
 }
 
 export interface RedisLinkOptions {
   readonly url: string;
-  readonly commandTimeoutMs: number;
+  /** Default: the `timeout` of the url, or 2 s. */
+  readonly commandTimeoutMs?: number;
   /** Default: plain. */
   readonly atRest?: AtRest;
   readonly log?: (line: string) => void;
 }
 
-export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), log }: RedisLinkOptions): RedisLink {
+const DEFAULT_TIMEOUT_MS = 2_000;
+/** Answers have the shapes of ioredis' types. */
+type SharedOptions = RedisOptions & { readonly replyMapping?: 'legacy' };
+
+/** Throws an error that says what of the url cannot be used. */
+export function openRedisLink({ url, atRest = createAtRest(), log, ...given }: RedisLinkOptions): RedisLink {
   const where = withoutSecrets(url);
-  const redis = createClient(url, {
-    lazyConnect: true,
+  const address = readAddress(url);
+  const commandTimeoutMs = given.commandTimeoutMs ?? Number(address.options.timeout ?? DEFAULT_TIMEOUT_MS);
+  const shared: SharedOptions = {
     commandTimeout: commandTimeoutMs,
     connectTimeout: commandTimeoutMs,
     socketTimeout: 2 * commandTimeoutMs,
-    retryStrategy: (attempt) => Math.min(50 * attempt, 250),
-    maxRetriesPerRequest: 20,
-    // After a failover the old primary may still be there, as a replica.
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
     // For a socket that is closed already ioredis would arm a timer all the same, and hold the ending process for two seconds.
     disconnectTimeout: 0,
-    scripts: SCRIPTS,
-  });
+    ...(address.isTls && { tls: tlsOptions(address) }),
+  };
+  const { hosts, username, password } = address;
+  const isCluster = address.kind === 'cluster';
+  const client = isCluster
+    ? new RedisCluster({ hosts, commandTimeoutMs, redisOptions: { ...shared, username, password }, scripts: SCRIPTS })
+    : createClient(address, { ...shared, ...OF_ONE_SERVER });
+  const cluster = client instanceof RedisCluster ? client : undefined;
+  const server = client instanceof RedisCluster ? undefined : client;
+  const redis = client as unknown as ScriptedRedis;
 
-  redis.on('connect', () => writeTogether((redis as unknown as { readonly stream: Socket }).stream));
   let fault: string | undefined;
-  redis.on('error', (error: Error) => {
+  /** Why the Sentinels cannot be reached, which ioredis does not say. */
+  let explained: string | undefined;
+  const noteFault = (error: Error): void => {
     const first = fault === undefined;
-    fault = error.message;
+    fault = errorMessage((error as { lastNodeError?: Error }).lastNodeError ?? error);
     if (first) log?.(`redis at ${where}: ${fault}; trying again until it answers`);
-  });
-  redis.on('ready', () => (fault = undefined));
+  };
+  client.on('error', noteFault).on('ready', () => (fault = explained = undefined));
+  if (server) {
+    server.on('connect', () => writeTogether(server));
+    server.on('sentinelError', (error: Error) => {
+      noteFault(error);
+      const { sentinel_username: user, sentinel_password: password } = address.options;
+      if (hosts[0] && error.message.endsWith('Connection is closed.'))
+        void explain({ ...shared, ...hosts[0], username: user, password }).then((reason) => (explained = reason));
+    });
+  } else {
+    client.on('+node', (node: Redis) => node.on('connect', () => writeTogether(node)));
+    // A node that is away is looked for with each command: once in a while is enough to be told.
+    let toldAt = -Infinity;
+    client.on('node error', (error: Error, node: string) => {
+      if (Date.now() - toldAt < 10_000) return;
+      toldAt = Date.now();
+      log?.(`redis at ${where}: its node ${node}: ${errorMessage(error)}; trying again until it answers`);
+    });
+  }
 
-  const unavailable = (attempt: string, error: unknown) => toUnavailable(attempt, where, error, isReply(error) ? undefined : fault);
+  const lastFault = (): string | undefined => cluster?.fault() ?? explained ?? fault;
+  const unavailable = (attempt: string, error: unknown) => toUnavailable(attempt, where, error, isReply(error) ? undefined : lastFault());
   const ask = async <T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T> => {
     try {
       return await command(redis);
@@ -85,21 +132,45 @@ export function openRedisLink({ url, commandTimeoutMs, atRest = createAtRest(), 
 
   return {
     redis,
+    cluster,
     where,
+    commandTimeoutMs,
     atRest: describing(atRest, (error) => unavailable('read what is stored', error)),
     ask,
     askUnlessForeign,
     unavailable,
+    fault: lastFault,
+    onDoubt(listener) {
+      if (cluster) cluster.onDoubt(listener);
+      else client.on('close', listener);
+    },
+    connect: () => client.connect().catch(() => undefined),
+    duplicate(options) {
+      if (server === undefined) throw new Error('a cluster is no one server');
+      return server.duplicate({ ...options, failoverDetector: false });
+    },
     async close() {
       // Answers that are on their way are waited for; a Redis that does not answer is not.
-      if (redis.status === 'ready') await redis.quit().catch(() => undefined);
-      redis.disconnect();
+      if (client.status === 'ready') await client.quit().catch(() => undefined);
+      if (client instanceof WatchedRedis) client.isClosed = true;
+      if (cluster) cluster.close();
+      else client.disconnect();
     },
   };
 }
 
+const OF_ONE_SERVER: SharedOptions = {
+  lazyConnect: true,
+  retryStrategy: (attempt) => Math.min(50 * attempt, 250),
+  maxRetriesPerRequest: 20,
+  // After a failover the old primary may still be there, as a replica.
+  reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  scripts: SCRIPTS,
+};
+
 /** What is sent in one piece of work leaves in one packet: ioredis writes each command by itself. */
-function writeTogether(socket: Socket): void {
+function writeTogether(redis: Redis): void {
+  const socket = (redis as unknown as { readonly stream: Socket }).stream;
   const write = socket.write.bind(socket) as (...args: readonly unknown[]) => boolean;
   let isHeld = false;
   const release = (): void => {
@@ -130,111 +201,67 @@ function describing(atRest: AtRest, unavailable: (error: unknown) => StoreUnavai
   return { ...atRest, open: described(atRest.open), openRecord: described(atRest.openRecord), reseal: described(atRest.reseal) };
 }
 
-function createClient(url: string, options: RedisOptions): ScriptedRedis {
+function readAddress(url: string): RedisAddress {
   try {
-    return new Redis(url, options) as ScriptedRedis;
-  } catch {
-    // Without its cause: Node's error shows the url, password and all.
-    throw new Error(
-      `cannot use the redis url ${withoutSecrets(url)}: it is not of the form redis://user:password@host:6379/0 ` +
-        '(characters such as / and # in the password are written %2F and %23)',
-    );
-  }
-}
-
-/** Without user, password and query (which may carry options such as `password=`). */
-export function withoutSecrets(url: string): string {
-  return url.replace(/\?.*$/s, '').replace(/^([a-z+]+:\/\/)?.*@/is, '$1');
-}
-
-/** By the first word of Redis' reply. */
-const ADVICE: { readonly [code: string]: string } = {
-  WRONGTYPE: 'a key of this conversation holds something that is not ours: look at it with TYPE, then RENAME or DEL it',
-  MISCONF: 'redis cannot save to its disk and takes no writes: free space there, or see its log',
-  OOM: 'redis is full: raise maxmemory or free memory',
-  NOAUTH: 'it asks for a password: put it into the redis url',
-  WRONGPASS: 'check user and password in the redis url',
-  NOPERM: 'its ACL does not allow this user the command',
-  READONLY: 'this is a replica: point the redis url at the primary',
-  LOADING: 'it is loading its data: wait',
-  MOVED: 'this is a node of a cluster, which is not supported: use a single redis or one behind a proxy',
-};
-
-/** Waiting may end these; the other replies of Redis need a person. */
-const PASSING = ['LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'READONLY', 'MISCONF', 'OOM'];
-
-export function toUnavailable(attempt: string, where: string, error: unknown, lastFault: string | undefined): StoreUnavailable {
-  const reason = errorMessage(error);
-  // It says what to do itself, and Redis is well.
-  if (error instanceof KeyMissing) return new StoreUnavailable(`cannot ${attempt}: ${reason}`, { cause: error });
-  const advice =
-    (isReply(error) ? ADVICE[replyCode(error)] : undefined) ??
-    'see that redis runs and can be reached; a write may have been applied, and is safe to repeat';
-  const fault = lastFault === undefined || lastFault === reason ? '' : ` (${lastFault})`;
-  // Not the error itself as cause: ioredis hangs the command on it, for AUTH with the password, else with people's texts.
-  return new StoreUnavailable(`cannot ${attempt}: redis at ${where}: ${reason}${fault}; ${advice}`, { cause: new Error(reason) });
-}
-
-/** True when asking again later may give another answer: no reply at all, or one that passes. */
-export function mayPass(error: unknown): boolean {
-  return !isReply(error) || PASSING.includes(replyCode(error));
-}
-
-/** Redis itself refused. */
-export function isReply(error: unknown): error is Error {
-  return types.isNativeError(error) && error.name === 'ReplyError';
-}
-
-export function replyCode(error: Error): string {
-  return /^[A-Z]+/.exec(error.message)?.[0] ?? '';
-}
-
-/**
- * What a person should know about this Redis before trusting it with conversations. Reads INFO, not CONFIG: managed services forbid the
- * latter.
- */
-export async function checkRedis(link: RedisLink): Promise<string[]> {
-  await link.ask('reach the store', (redis) => redis.ping());
-  let info: ReadonlyMap<string, string>;
-  try {
-    info = parseInfo(await link.redis.info());
+    return parseRedisAddress(url);
   } catch (error) {
-    if (!isReply(error)) throw link.unavailable('read the settings of the store', error);
-    return [`redis does not show its settings (${errorMessage(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
+    // Without its cause: Node's error shows the url, password and all.
+    throw new Error(`cannot use the redis url ${withoutSecrets(url)}: ${errorMessage(error)}`);
   }
-  return [...warnings(info)];
 }
 
-function* warnings(info: ReadonlyMap<string, string>): Iterable<string> {
-  if (info.get('aof_enabled') === '0') {
-    yield 'appendonly is no: when redis stops, conversations since its last snapshot are lost; set appendonly yes';
+/** By its Sentinels. Where none of them can be reached, ioredis gives up for good: here the next command tries again. */
+class WatchedRedis extends Redis {
+  isClosed = false;
+
+  override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
+    if (this.status === 'end' && !this.isClosed) this.connect().catch(() => undefined);
+    return super.sendCommand(command, stream);
   }
-  const policy = info.get('maxmemory_policy');
-  if (policy !== undefined && policy !== 'noeviction') {
-    yield `maxmemory-policy is ${policy}: redis deletes conversations when its memory is full; set maxmemory-policy noeviction`;
-  }
-  if (info.get('aof_last_write_status') === 'err') {
-    yield 'the last write of the append-only file failed (aof_last_write_status): see the disk of redis';
-  }
-  if (info.get('role') === 'slave') yield 'role is replica: it takes no writes; point the redis url at the primary';
-  const version = info.get('redis_version') ?? '';
-  const [major = 7, minor = 0] = version.split('.').map(Number);
-  if (version !== '' && (major < 6 || (major === 6 && minor < 2))) yield `redis_version is ${version}: 6.2 or newer is needed`;
 }
 
-function parseInfo(text: string): ReadonlyMap<string, string> {
-  return new Map(
-    text.split(/\r?\n/).flatMap((line): [string, string][] => {
-      const colon = line.indexOf(':');
-      return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : [];
-    }),
-  );
+function createClient({ kind, hosts, url, db, username, password, isTls, options }: RedisAddress, shared: SharedOptions): Redis {
+  if (kind === 'single') {
+    try {
+      return new Redis(url, shared);
+    } catch {
+      throw new Error(`cannot use the redis url ${withoutSecrets(url)}: it is not of the form ${REDIS_FORMS}`);
+    }
+  }
+  const { name, sentinel_username: sentinelUsername, sentinel_password: sentinelPassword } = options;
+  return new WatchedRedis({
+    ...shared,
+    ...{ sentinels: [...hosts], name, sentinelUsername, sentinelPassword, db, username, password },
+    ...(isTls && { enableTLSForSentinelMode: true, sentinelTLS: shared.tls }),
+    sentinelCommandTimeout: shared.commandTimeout,
+    // All of them at once is one attempt to connect.
+    sentinelRetryStrategy: () => null,
+    // A primary that only its Sentinels have lost takes writes that will be lost.
+    failoverDetector: true,
+  });
+}
+
+function tlsOptions({ options: { ca, cert, key, servername } }: RedisAddress): ConnectionOptions {
+  const read = (name: string, path: string | undefined): Buffer | undefined => {
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      throw new StoreUnavailable(`cannot read the file that ?${name}= of the redis url names: ${errorMessage(error)}; correct its path`);
+    }
+  };
+  return { ca: read('ca', ca), cert: read('cert', cert), key: read('key', key), ...(servername !== undefined && { servername }) };
 }
 
 const SCAN_STEP = 1_000;
 
 /** Names of keys, some maybe twice. */
 export async function* scanKeys(link: RedisLink, attempt: string, pattern: string): AsyncGenerator<string> {
+  if (link.cluster !== undefined) {
+    const found = link.cluster.scanAll(pattern, SCAN_STEP);
+    for (let next; (next = await link.ask(attempt, () => found.next())).done !== true;) yield* next.value;
+    return;
+  }
   let cursor = '0';
   do {
     const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));

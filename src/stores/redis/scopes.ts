@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { erasedKey, lifeKey, literally, scopeInKey, scopeKey, scopesPattern } from './keys.js';
 import { openBytes, scanKeys, type RedisLink, type ScriptedRedis } from './link.js';
+import { isReply, replyCode } from './replies.js';
 import { DELETED } from './scripts.js';
 import { LifeDeleted, StoreUnavailable, type ConversationKey, type ScopeKey } from '../store.js';
 import type { MarkedLife, Scopes } from '../memory-ports.js';
@@ -39,16 +40,12 @@ export function createRedisScopes(link: RedisLink): Scopes {
       for (let at = 0; at < known.length; at += LIVES_AT_ONCE)
         lives.push(...(await readMarks(link, attempt, known.slice(at, at + LIVES_AT_ONCE))));
       const documents = await link.ask(attempt, (redis) =>
-        redis
-          .pipeline()
-          .hget(scopeKey(key, 'memory'), 'version')
-          .hlen(scopeKey(key, 'facts'))
-          .hlen(scopeKey(key, 'removed-facts'))
-          .hlen(scopeKey(key, 'history'))
-          .hlen(scopeKey(key, 'forgotten'))
-          .exec(),
+        Promise.allSettled([
+          redis.hget(scopeKey(key, 'memory'), 'version'),
+          ...(['facts', 'removed-facts', 'history', 'forgotten'] as const).map((name) => redis.hlen(scopeKey(key, name))),
+        ]),
       );
-      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor, erasures };
+      return { documents: markIn(link, attempt, documents), lives, ...(changed && { changed: known }), cursor, erasures };
     },
 
     async indexParts(key) {
@@ -56,10 +53,8 @@ export function createRedisScopes(link: RedisLink): Scopes {
       const attempt = `look for the index of ${key.scope}`;
       const parts = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(names))) ?? [];
       if (parts.length === 0) return [];
-      const there = await link.ask(attempt, (redis) =>
-        parts.reduce((pipeline, part) => pipeline.exists(`${names}:${part}`), redis.pipeline()).exec(),
-      );
-      return parts.filter((_, i) => there?.[i]?.[1] === 1);
+      const there = await link.ask(attempt, (redis) => Promise.all(parts.map((part) => redis.exists(`${names}:${part}`))));
+      return parts.filter((_, i) => there[i] === 1);
     },
 
     async readIndex(key, part) {
@@ -179,36 +174,38 @@ async function changesSince(
   return { cursor: last, members: await link.ask(attempt, (redis) => redis.zrangebyscore(where, `(${since}`, '+inf')) };
 }
 
+/** Each life has another slot, and may be with another node of a cluster: they are looked up at once, and one by one. */
 async function readMarks(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
-  const answers = await link.ask(attempt, (redis) => {
-    const pipeline = redis.pipeline();
-    for (const key of keys) {
-      for (const what of OF_LIFE) pipeline.hlen(lifeKey(key, what));
-      pipeline.hget(lifeKey(key, 'entries'), 'away');
-    }
-    return pipeline.exec();
-  });
+  const answers = await link.ask(attempt, (redis) =>
+    Promise.all(
+      keys.map((key) => {
+        const lengths = OF_LIFE.map((what) => redis.hlen(lifeKey(key, what)));
+        return Promise.all([redis.hget(lifeKey(key, 'entries'), 'away').catch(() => null), Promise.allSettled(lengths)]);
+      }),
+    ),
+  );
   return keys.flatMap((key, i) => {
-    const each = OF_LIFE.length + 1;
-    const lengths = (answers ?? []).slice(each * i, each * (i + 1));
-    const [first, ...others] = lengths.slice(0, -1);
+    const [away, [entries, ...others]] = answers[i] ?? [null, []];
     // Deleted, or lost.
-    if (first?.[1] === 0) return [];
-    return [{ key, mark: markIn(first ? [withAway(first, lengths.at(-1)), ...others] : others) }];
+    if (entries?.status === 'fulfilled' && entries.value === 0) return [];
+    const lengths = entries ? [withAway(entries, away), ...others] : others;
+    return [{ key, mark: markIn(link, attempt, lengths) }];
   });
 }
 
-type PipelineAnswer = readonly [error: Error | null, answer: unknown];
-
 /** As many as there were before some went to an archive: what a search has of them is still true. */
-function withAway(entries: PipelineAnswer, away: PipelineAnswer | undefined): PipelineAnswer {
-  const count = away?.[1];
-  return typeof count === 'string' && typeof entries[1] === 'number' ? [entries[0], entries[1] + Number(count) - 1] : entries;
+function withAway(entries: PromiseSettledResult<number>, away: string | null): PromiseSettledResult<number> {
+  return away !== null && entries.status === 'fulfilled' ? { ...entries, value: entries.value + Number(away) - 1 } : entries;
 }
 
 /** A key of another type has nothing to read (stores/foreign-is-skipped). */
-function markIn(answers: readonly PipelineAnswer[]): string {
-  return answers.map(([error, answer]) => (error ? 'x' : String(answer))).join(' ');
+function markIn(link: RedisLink, attempt: string, answers: readonly PromiseSettledResult<unknown>[]): string {
+  const marks = answers.map((answer) => {
+    if (answer.status === 'fulfilled') return String(answer.value);
+    if (isReply(answer.reason) && replyCode(answer.reason) === 'WRONGTYPE') return 'x';
+    throw link.unavailable(attempt, answer.reason);
+  });
+  return marks.join(' ');
 }
 
 function toKey({ namespace, scope }: ScopeKey, member: string): ConversationKey | undefined {

@@ -17,7 +17,7 @@ afterAll(async () => {
 async function gateway(name: string, points: number, url = redis.url): Promise<Limiter> {
   const link = openRedisLink({ url, commandTimeoutMs: 300 });
   links.push(link);
-  await link.redis.connect().catch(() => undefined);
+  await link.connect();
   return createLimits({ client: link.redis, prefix: 'perdura:gateway:tests' })(name, points, 60);
 }
 
