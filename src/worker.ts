@@ -29,6 +29,7 @@ import {
   temporalConnection,
   webhookEndpoints,
   type Config,
+  type TemporalConnection,
 } from './config.js';
 import type { WorkflowCode } from './heal/replay-here.js';
 import { toTraces } from './memory/traces.js';
@@ -50,6 +51,7 @@ import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
+import { orUndefinedAfter } from './platform/promises.js';
 import type { LeaseThreadData } from './recovery/lease-thread.js';
 import { startRecovery } from './recovery/recovery.js';
 import { openStore } from './stores/open.js';
@@ -114,6 +116,8 @@ interface WorkerSurroundings {
   readonly answering?: Model;
   /** Whether its process is there for it alone. */
   readonly isAlone?: boolean;
+  /** Called where no connection comes up for a while: what it rejects with ends the start. */
+  readonly whyNot?: () => Promise<void>;
 }
 
 /** @internal For `perdura/testing` and `perdura worker`. */
@@ -141,7 +145,7 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   extensions: Extensions,
-  { onReady, trust, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
+  { onReady, trust, answering, isAlone = false, whyNot }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & WorkerSurroundings,
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
@@ -158,7 +162,7 @@ async function runUntil(
     gauge: eventLoopGauge(),
   });
   const observed = await createObservationFor(config, extensions.observers);
-  const connection = encryptOn(await NativeConnection.connect(connectionOptions), config.encryptionRoots());
+  const connection = encryptOn(await connectNative(connectionOptions, whyNot), config.encryptionRoots());
   const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, async (workerData) => {
     const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
     return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
@@ -266,6 +270,25 @@ async function runUntil(
     await assembled?.close();
     await store.close();
     await connection.close();
+  }
+}
+
+/** The core tries for half a minute, and does not say then what was in the way. */
+const SUSPICIOUS_MS = 1_000;
+
+async function connectNative(
+  options: TemporalConnection['connectionOptions'],
+  whyNot: WorkerSurroundings['whyNot'],
+): Promise<NativeConnection> {
+  const connecting = NativeConnection.connect(options);
+  if (whyNot === undefined) return connecting;
+  const early = await orUndefinedAfter(SUSPICIOUS_MS, connecting);
+  if (early !== undefined) return early;
+  try {
+    return await Promise.race([connecting, whyNot().then(() => connecting)]);
+  } catch (error) {
+    void connecting.then((late) => late.close()).catch(() => undefined);
+    throw error;
   }
 }
 

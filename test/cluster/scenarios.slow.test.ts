@@ -15,7 +15,6 @@ const FILES = [
   'chaos/worker-killed.slow.test',
   'e2e/hand-overs.slow.test',
   'e2e/burst.slow.test',
-  'e2e/encrypted.slow.test',
   'e2e/resets.slow.test',
   'e2e/long-turn.slow.test',
 ];

@@ -18,6 +18,7 @@ import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './p
 import { dieWithUs } from './reaper.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import { freePort } from '../../src/testing/temporal-server.js';
+import { RECOMMENDED, startCluster, type Cluster } from './temporal-cluster.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';
 import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
@@ -30,8 +31,8 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly onRedisFolder?: (folder: string) => Promise<void>;
   /** Its folder stays. */
   readonly keep?: boolean;
-  /** A Temporal server of this scene alone, with its database in a file; the shared one without it. */
-  readonly ownTemporal?: boolean;
+  /** A Temporal server of this scene alone, with its database in a file, or a cluster; the shared one without it. */
+  readonly ownTemporal?: boolean | 'cluster';
   /** Content of agents/default/agent.json. */
   readonly agent?: object;
   /** What the file tools find. */
@@ -79,6 +80,8 @@ export interface Scene {
   /** Of its Temporal server, 0 where that is everybody's. */
   readonly temporalPid: number;
   restartTemporal(): Promise<void>;
+  /** With `ownTemporal: 'cluster'`, in place of these three. */
+  readonly cluster?: Cluster;
   /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one; `preload`: before the ledger. */
   startWorker(options?: {
     readonly address?: string;
@@ -160,8 +163,10 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     });
     return server;
   };
-  let temporalServer = options.ownTemporal ? await startOwnTemporal() : undefined;
-  const address = temporalServer?.address ?? process.env['PERDURA_TEST_ADDRESS'] ?? '';
+  let temporalServer = options.ownTemporal === true ? await startOwnTemporal() : undefined;
+  const cluster = options.ownTemporal === 'cluster' ? await startCluster({ dynamicConfig: RECOMMENDED }) : undefined;
+  if (cluster) ends.push(() => cluster.stop());
+  const address = temporalServer?.address ?? cluster?.address ?? process.env['PERDURA_TEST_ADDRESS'] ?? '';
 
   const taskQueue = `scene-${randomUUID()}`;
   const ledgerFile = join(dir, 'ledger');
@@ -211,6 +216,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     async restartTemporal() {
       temporalServer = await startOwnTemporal(portOf(address));
     },
+    ...(cluster && { cluster }),
     async startWorker({ address: way = address, apiUrl = api.url, preload, env = {} } = {}) {
       const preloads = [
         ...[preload ?? []].flat(),

@@ -2,7 +2,7 @@
  * A Temporal cluster as people run it: PostgreSQL with Temporal's schema, 128 shards, and frontend, history, matching and worker as
  * processes of their own, two of each; behind one address, as a load balancer gives it. Programs: scripts/temporal-cluster.mjs.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,8 @@ import { SERVER_FLAGS } from '../../src/cli/services/temporal-binary.js';
 import { isListening } from '../../src/cli/services/temporal-connection.js';
 import { dieWithUs } from './reaper.js';
 
-export const SERVICES = ['frontend', 'history', 'matching', 'worker'] as const;
+/** Two processes of each but the database. */
+export const SERVICES = ['frontend', 'history', 'matching', 'worker', 'database'] as const;
 export type ServiceName = (typeof SERVICES)[number];
 
 export interface ClusterOptions {
@@ -40,7 +41,7 @@ export interface Cluster {
   /** SIGKILL; of all processes of a service, or of those with these numbers. */
   kill(service: ServiceName, ...numbers: readonly number[]): Promise<void>;
   /** Those that do not run, on the ports that they had. */
-  start(service: ServiceName): Promise<void>;
+  start(service: ServiceName): void;
   /** In place of what `dynamicConfig` was; servers read it every five seconds. */
   setDynamicConfig(values: DynamicConfig): Promise<void>;
   /** Processes that ended by themselves, with the end of their logs. */
@@ -88,114 +89,118 @@ async function build(
   ends: (() => unknown)[],
   stop: () => Promise<void>,
 ): Promise<Cluster> {
-  const database = await startPostgres(ends);
+  const database = await makeDatabase(ends);
+  const posts: Post[] = [{ name: 'database', service: 'database', n: 0, port: database.port, log: database.log, start: database.start }];
+  const isGone = ({ process: child }: Post): boolean => child === undefined || child.exitCode !== null || child.signalCode !== null;
+  const deaths = (): string[] =>
+    posts.flatMap((post) =>
+      post.process && isGone(post) ? [`${post.name} ended by itself: ${readFileSync(post.log, 'utf8').slice(-2_000)}`] : [],
+    );
+  const startOne = (post: Post): void => {
+    const child = post.start();
+    const spare = dieWithUs(child.pid ?? 0);
+    child.once('exit', spare).once('error', () => undefined);
+    post.process = child;
+  };
+  const killOne = async (post: Post, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+    const child = post.process;
+    delete post.process;
+    // Else some of PostgreSQL's processes outlive the first one for a moment, and a new one refuses to start beside them.
+    const children = post.service === 'database' && signal === 'SIGKILL' ? childrenOf(child) : [];
+    if (child) await end(child, signal);
+    children.forEach(killIfThere);
+  };
+  // At that, PostgreSQL ends its own processes at once.
+  ends.push(() => Promise.all(posts.map((post) => killOne(post, post.service === 'database' ? 'SIGQUIT' : 'SIGKILL'))));
+
+  const file = join(dir, 'dynamic.yaml');
   const setDynamicConfig = async (values: DynamicConfig): Promise<void> => {
     const rows = Object.entries(values).map(([name, value]) => [name, [{ value }]]);
-    await writeFile(join(dir, 'dynamic.yaml'), JSON.stringify(Object.fromEntries(rows)));
+    await writeFile(file, JSON.stringify(Object.fromEntries(rows)));
   };
   await setDynamicConfig(dynamicConfig);
-
-  const names: readonly string[] = [...SERVICES, ...(authorization ? ['internal-frontend'] : [])];
-  const posts: Post[] = [];
-  for (const service of names) {
-    for (let n = 0; n < each; n += 1) {
-      const post = { name: `${service}-${n}`, service, n, port: await steadyPort(), membershipPort: await steadyPort() };
-      posts.push({ ...post, log: join(dir, `${post.name}.log`), isWanted: false });
-    }
-  }
-  const frontends = posts.filter(({ service }) => service === 'frontend').map(({ port }) => port);
-  const balancer = await startBalancer(frontends);
+  const names: readonly string[] = [...SERVICES.filter((name) => name !== 'database'), ...(authorization ? ['internal-frontend'] : [])];
+  const places: Place[] = [];
+  for (const service of names)
+    for (let n = 0; n < each; n += 1) places.push({ service, n, port: await steadyPort(), membershipPort: await steadyPort() });
+  const balancer = await startBalancer(places.flatMap(({ service, port }) => (service === 'frontend' ? [port] : [])));
   ends.push(
     () => new Promise((resolve) => balancer.close(resolve)),
     () => balancer.cut(),
   );
-
-  const startOne = async (post: Post): Promise<void> => {
-    const folder = join(dir, post.name);
-    await mkdir(folder, { recursive: true });
-    const config = serverConfig(post, {
-      posts,
-      database,
-      balancer: balancer.port,
-      dynamicConfig: join(dir, 'dynamic.yaml'),
-      tls,
-      authorization,
-    });
+  for (const place of places) {
+    const name = `${place.service}-${place.n}`;
+    await mkdir(join(dir, name));
+    const known = { places, database: database.port, balancer: balancer.port, dynamicConfig: file, tls, authorization };
     // JSON is YAML.
-    await writeFile(join(folder, 'cluster.yaml'), JSON.stringify(config));
-    const log = openSync(post.log, 'a');
-    const args = ['--root', dir, '--config', post.name, '--env', 'cluster', '--allow-no-auth', 'start', '--service', post.service];
-    const child = spawn(program('temporal-server'), args, {
-      stdio: ['ignore', log, log],
-      env: { ...process.env, TEMPORAL_ALLOW_NO_AUTH: 'true' },
-    });
-    closeSync(log);
-    const spare = dieWithUs(child.pid ?? 0);
-    child.once('exit', spare);
-    child.once('error', () => undefined);
-    post.process = child;
-    post.isWanted = true;
-  };
-  const killOne = async (post: Post): Promise<void> => {
-    post.isWanted = false;
-    if (post.process) await end(post.process, 'SIGKILL');
-  };
-  ends.push(() => Promise.all(posts.map(killOne)));
-  const isGone = ({ process: child }: Post): boolean => child === undefined || child.exitCode !== null || child.signalCode !== null;
-  const deaths = (): string[] =>
-    posts.flatMap((post) =>
-      post.isWanted && isGone(post) ? [`${post.name} ended by itself: ${readFileSync(post.log, 'utf8').slice(-2_000)}`] : [],
-    );
+    await writeFile(join(dir, name, 'cluster.yaml'), JSON.stringify(serverConfig(place, known)));
+    const log = join(dir, `${name}.log`);
+    const args = ['--root', dir, '--config', name, '--env', 'cluster', '--allow-no-auth', 'start', '--service', place.service];
+    posts.push({ ...place, name, log, start: () => intoLog(log, program('temporal-server'), args) });
+  }
 
+  const [store, first, ...others] = posts as [Post, Post, ...Post[]];
+  startOne(store);
+  await listening(store.port, deaths);
+  await makeSchema(store.port);
   // The first one writes down what cluster this is; two that do so at once end.
-  const [first, ...others] = posts;
-  await startOne(first!);
-  await listening(first!.port, deaths);
-  await Promise.all(others.map(startOne));
+  startOne(first);
+  await listening(first.port, deaths);
+  others.forEach(startOne);
   const address = `${HOST}:${balancer.port}`;
   await untilReady(address, admin, deaths);
   return {
     address,
     async kill(service, ...numbers) {
       const those = posts.filter((post) => post.service === service && (numbers.length === 0 || numbers.includes(post.n)));
-      await Promise.all(those.map(killOne));
+      await Promise.all(those.map((post) => killOne(post)));
     },
-    async start(service) {
-      await Promise.all(posts.filter((post) => post.service === service && isGone(post)).map(startOne));
-    },
+    start: (service) => posts.filter((post) => post.service === service && isGone(post)).forEach(startOne),
     setDynamicConfig,
     deaths,
     stop,
   };
 }
 
-interface Post {
-  readonly name: string;
+/** Where one process of a service is. */
+interface Place {
   readonly service: string;
   readonly n: number;
   readonly port: number;
   readonly membershipPort: number;
+}
+
+interface Post extends Omit<Place, 'membershipPort'> {
+  readonly name: string;
   readonly log: string;
+  readonly start: () => ChildProcess;
+  /** While it is meant to run. */
   process?: ChildProcess;
-  isWanted: boolean;
+}
+
+function intoLog(file: string, path: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+  const log = openSync(file, 'a');
+  const child = spawn(path, args, { ...options, stdio: ['ignore', log, log] });
+  closeSync(log);
+  return child;
 }
 
 interface Surroundings extends Pick<ClusterOptions, 'tls' | 'authorization'> {
-  readonly posts: readonly Post[];
+  readonly places: readonly Place[];
   readonly database: number;
   readonly balancer: number;
   readonly dynamicConfig: string;
 }
 
 /** What Temporal's own images make of their variables, for one process of one service. */
-function serverConfig(post: Post, { posts, database, balancer, dynamicConfig, tls, authorization }: Surroundings): object {
+function serverConfig(place: Place, { places, database, balancer, dynamicConfig, tls, authorization }: Surroundings): object {
   const store = (databaseName: string, maxConns: number): object => ({
     sql: {
       ...{ pluginName: 'postgres12', databaseName, connectAddr: `${HOST}:${database}`, connectProtocol: 'tcp', user: USER, password: USER },
       ...{ maxConns, maxIdleConns: maxConns, maxConnLifetime: '1h' },
     },
   });
-  const toRpc = ({ port: grpcPort, membershipPort }: Post): object => ({ rpc: { grpcPort, membershipPort, bindOnIP: HOST } });
+  const toRpc = ({ port: grpcPort, membershipPort }: Place): object => ({ rpc: { grpcPort, membershipPort, bindOnIP: HOST } });
   return {
     log: { stdout: true, level: 'warn' },
     persistence: {
@@ -208,7 +213,7 @@ function serverConfig(post: Post, { posts, database, balancer, dynamicConfig, tl
       ...(authorization && { authorization }),
     },
     // It must know of every service, and finds the processes of the others by itself.
-    services: Object.fromEntries([...posts, post].map((one) => [one.service, toRpc(one)])),
+    services: Object.fromEntries([...places, place].map((one) => [one.service, toRpc(one)])),
     clusterMetadata: {
       ...{ enableGlobalNamespace: false, failoverVersionIncrement: 10, masterClusterName: 'active', currentClusterName: 'active' },
       clusterInformation: {
@@ -228,36 +233,30 @@ function program(name: string): string {
   return join(folder, name);
 }
 
-/** Answers its port. It refuses to run as root; `ends` has the way to end it. */
-async function startPostgres(ends: (() => unknown)[]): Promise<number> {
+/** PostgreSQL in a folder of its own; it refuses to run as root. `ends` gets what removes it. */
+async function makeDatabase(ends: (() => unknown)[]): Promise<Pick<Post, 'port' | 'log' | 'start'>> {
   const bin = process.env['PERDURA_TEST_POSTGRES'] ?? '';
   const user = process.getuid?.() === 0 ? unprivileged() : undefined;
   const dir = await mkdtemp(join(tmpdir(), 'perdura-postgres-'));
   ends.push(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
   if (user) await chown(dir, user.uid, user.gid);
-  const data = join(dir, 'data');
-  const quietly = { ...user, cwd: dir };
-  await run(join(bin, 'initdb'), ['-D', data, '-U', USER, '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync'], quietly);
+  const [data, log] = [join(dir, 'data'), join(dir, 'log')];
+  const options = { ...user, cwd: dir };
+  await run(join(bin, 'initdb'), ['-D', data, '-U', USER, '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync'], options);
   const port = await steadyPort();
-  const settings = { listen_addresses: HOST, port, unix_socket_directories: '', max_connections: 300, logging_collector: 'off' };
+  const settings = { listen_addresses: HOST, port, unix_socket_directories: '', max_connections: 300 };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(join(bin, 'postgres'), ['-D', data, ...args], { stdio: 'ignore', ...quietly });
-  const spare = dieWithUs(child.pid ?? 0);
-  child.once('exit', spare);
-  child.once('error', () => undefined);
-  // At once: nothing of it is wanted any more.
-  ends.push(() => end(child, 'SIGQUIT'));
-  await listening(port, () =>
-    child.exitCode === null ? [] : [`postgres ended with code ${child.exitCode} before it listened on ${port}`],
-  );
+  return { port, log, start: () => intoLog(log, join(bin, 'postgres'), ['-D', data, ...args], options) };
+}
+
+async function makeSchema(port: number): Promise<void> {
   for (const [database, schema] of Object.entries(DATABASES)) {
     const at = ['--plugin', 'postgres12', '--ep', HOST, '-p', String(port), '-u', USER, '--pw', USER, '--db', database];
-    const tool = (...args: readonly string[]): Promise<void> => run(program('temporal-sql-tool'), [...at, ...args], {});
+    const tool = (...args: readonly string[]): Promise<void> => run(program('temporal-sql-tool'), [...at, ...args]);
     await tool('create');
     await tool('setup-schema', '-v', '0.0');
     await tool('update-schema', '--schema-name', schema);
   }
-  return port;
 }
 
 function unprivileged(): { readonly uid: number; readonly gid: number } {
@@ -268,12 +267,8 @@ function unprivileged(): { readonly uid: number; readonly gid: number } {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-async function run(
-  path: string,
-  args: readonly string[],
-  options: { readonly uid?: number; readonly gid?: number; readonly cwd?: string },
-): Promise<void> {
-  const child = spawn(path, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+async function run(path: string, args: readonly string[], options: SpawnOptions = {}): Promise<void> {
+  const child = spawn(path, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2_000)));
@@ -286,6 +281,19 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill(signal);
   await ended;
+}
+
+function childrenOf(child: ChildProcess | undefined): number[] {
+  const { stdout } = spawnSync('pgrep', ['-P', String(child?.pid)], { encoding: 'utf8' });
+  return stdout.split('\n').filter(Boolean).map(Number);
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Below those that the system gives to connections: while its process is dead no other takes it. */
