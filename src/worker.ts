@@ -64,7 +64,7 @@ import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
 import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/custom-workflows.js';
-import { errorMessage } from './platform/errors.js';
+import { errorFields, errorMessage } from './platform/errors.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
@@ -238,6 +238,7 @@ async function runUntil(
     );
     const { activities } = assembled;
     if (stop.aborted) return;
+    await checkMayWork(connection, namespace);
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
     const worker = await Worker.create(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
@@ -290,6 +291,21 @@ async function connectNative(
     void connecting.then((late) => late.close()).catch(() => undefined);
     throw error;
   }
+}
+
+const CHECK_MS = 5_000;
+/** PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+const REFUSED = new Set<unknown>([7, 16]);
+
+/**
+ * A key that may only read lets a worker connect, and its core would then poll for ever without a word. A heartbeat of no activity is
+ * refused in any case: in other words where this client may write. Throws what Temporal answers where it may not.
+ */
+async function checkMayWork(connection: NativeConnection, namespace: string): Promise<void> {
+  const beat = () => connection.workflowService.recordActivityTaskHeartbeat({ namespace });
+  await connection.withDeadline(Date.now() + CHECK_MS, beat).catch((error: unknown) => {
+    if (REFUSED.has(errorFields(error).code)) throw error;
+  });
 }
 
 /** Milliseconds. A gateway of the same folder may make its token after this worker has begun. */

@@ -3,7 +3,7 @@
  * starts it, on a cluster as it comes, and on one with the dynamic config that docs/operations recommends.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -148,8 +148,10 @@ function tryOn(name: ServerName, start: () => Promise<{ readonly address: string
     });
     const env = {
       ...{ TEMPORAL_ADDRESS: server.address, PERDURA_TASK_QUEUE: 'turns', PERDURA_MEMORY_DIR: join(dir, 'memory') },
-      ...{ ANTHROPIC_BASE_URL: api.url, ANTHROPIC_API_KEY: 'test' },
+      ...{ ANTHROPIC_BASE_URL: api.url, ANTHROPIC_API_KEY: 'test', PERDURA_AGENTS_DIR: join(dir, 'agents') },
     };
+    await mkdir(join(dir, 'agents', 'default'), { recursive: true });
+    await writeFile(join(dir, 'agents', 'default', 'agent.json'), '{}');
     const worker = startWorkerProcess({ env, cwd: dir });
     const client = await createClient(loadConfig(env, dir));
     try {

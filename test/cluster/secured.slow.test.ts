@@ -2,7 +2,7 @@
  * Clusters that do not let everyone in: by certificates of clients (mutual TLS), and by API keys, which the open server takes as tokens
  * (JWT) with permissions. Settings are Temporal's own, `TEMPORAL_TLS_*` and `TEMPORAL_API_KEY`, as for Temporal Cloud.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,11 @@ else {
   });
 
   let api: MessagesApi;
-  beforeAll(async () => void (api = await startMessagesApi({ answer: (request) => echo(request) })));
+  beforeAll(async () => {
+    mkdirSync(join(dir, 'agents', 'default'), { recursive: true });
+    writeFileSync(join(dir, 'agents', 'default', 'agent.json'), '{}');
+    api = await startMessagesApi({ answer: (request) => echo(request) });
+  });
   afterAll(async () => {
     await api.close();
     rmSync(dir, { recursive: true, force: true });
@@ -50,6 +54,7 @@ else {
   const talk = async (settings: Settings, id: string): Promise<void> => {
     const env = {
       ...{ ANTHROPIC_BASE_URL: api.url, ANTHROPIC_API_KEY: 'test', PERDURA_TASK_QUEUE: 'secured' },
+      PERDURA_AGENTS_DIR: join(dir, 'agents'),
       ...{ PERDURA_MEMORY_DIR: join(dir, settings['TEMPORAL_NAMESPACE'] ?? 'memory'), ...settings },
     };
     const worker = startWorkerProcess({ env, cwd: dir });
@@ -178,7 +183,7 @@ else {
     test('a key that may not register search attributes is told whom to ask; an administrator may', async () => {
       const refused = await ran(withKey(await sign(['default:write'])), ['admin', 'setup']);
       expect(refused).toMatchObject({
-        code: 3,
+        code: 1,
         stderr: expect.stringMatching(/cannot register search attributes .*; ask who runs that server/),
       });
       const granted = await ran(withKey(await sign(['temporal-system:admin', 'default:admin'])), ['admin', 'setup']);

@@ -50,6 +50,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
       : openConnection(temporal.connectionOptions, CONNECT_MS));
   } catch (cause) {
     const what = `cannot reach Temporal at ${address}`;
+    if (isRefused(cause)) throw toRefusal(cause, temporal);
     if (temporal.named) throw new CliError(`${what}: ${errorMessage(cause)}`, EXIT.unreachable, { cause });
     throw new CliError(
       (await isListening(address))
@@ -64,20 +65,28 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     return connection;
   } catch (cause) {
     await connection.close();
-    const what = `Temporal at ${address} does not open namespace ${temporal.namespace}`;
-    throw new CliError(`${what}: ${describeRefusal(cause, temporal)}`, EXIT.unreachable, { cause });
+    throw toRefusal(cause, temporal);
   }
 }
 
-const GRPC = { notFound: 5, permissionDenied: 7, unauthenticated: 16 };
+const NOT_FOUND = 5;
 
-function describeRefusal(cause: unknown, { namespace, connectionOptions }: TemporalConnection): string {
-  const { code } = errorFields(cause);
-  if (code === GRPC.notFound) return `it does not exist; create it with \`temporal operator namespace create -n ${namespace}\``;
-  if (code !== GRPC.permissionDenied && code !== GRPC.unauthenticated) return `${errorMessage(cause)}; check your access to it`;
-  return connectionOptions.apiKey === undefined
-    ? `it asks for an API key (${errorMessage(cause)}); set TEMPORAL_API_KEY`
-    : `the key in TEMPORAL_API_KEY does not allow that, or has expired (${errorMessage(cause)}); set one that may use this namespace`;
+/** Of a server that is there, and does not open its namespace. */
+function toRefusal(cause: unknown, { namespace, connectionOptions: { address, apiKey } }: TemporalConnection): CliError {
+  const why = innermostMessage(cause);
+  const words =
+    errorFields(cause).code === NOT_FOUND
+      ? `it does not exist; create it with \`temporal operator namespace create -n ${namespace}\``
+      : !isRefused(cause)
+        ? `${errorMessage(cause)}; check your access to it`
+        : apiKey === undefined
+          ? `it asks for an API key (${why}); set TEMPORAL_API_KEY`
+          : `the key in TEMPORAL_API_KEY does not allow that, or has expired (${why}); set one that may use this namespace`;
+  return new CliError(`Temporal at ${address} does not open namespace ${namespace}: ${words}`, EXIT.unreachable, { cause });
+}
+
+function innermostMessage(error: unknown): string {
+  return error instanceof Error && error.cause instanceof Error ? innermostMessage(error.cause) : errorMessage(error);
 }
 
 /** For a worker that could connect, and then was refused. Undefined where that is something else. */
@@ -86,13 +95,13 @@ export function describeRefusedWork(error: unknown, temporal: TemporalConnection
   const { connectionOptions, namespace } = temporal;
   const what = `Temporal at ${connectionOptions.address} does not let this worker take work in namespace ${namespace}`;
   return new CliError(
-    `${what} (${errorMessage(error)}); set a TEMPORAL_API_KEY that may write there, and not only read`,
+    `${what} (${innermostMessage(error)}); set a TEMPORAL_API_KEY that may write there, and not only read`,
     EXIT.unreachable,
     { cause: error },
   );
 }
 
-// Why no connection comes up. gRPC says only that its time is over; a connection of our own to the same place says more.
+// Why no connection comes up. gRPC says only that its time is over; a second connection to the same place says more.
 
 const CONNECT_MS = 5_000;
 /** A connection that is not there by then is looked into. */
@@ -123,6 +132,7 @@ async function openOrExplain(options: TemporalConnection['connectionOptions']): 
     throw new Error(obstacle.words);
   }
   return opening.catch(async (cause: unknown) => {
+    if (isRefused(cause)) throw cause;
     throw new Error((await looking)?.words ?? `${errorMessage(cause)}; ${CHECK}`, { cause });
   });
 }
