@@ -4,7 +4,7 @@
  * where the system allows that: nothing is left of it.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { prepare, root } from './prepare.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
+import { findClusterPrograms } from './temporal-cluster.mjs';
 
 const HELP = `npm run storm -- [options]
 
@@ -19,6 +20,7 @@ const HELP = `npm run storm -- [options]
   --seed N           what is said and done (by chance; it is told at the end)
   --store NAME       redis or files (redis)
   --redis-cluster    a Redis Cluster of six processes, whose masters are killed, and nothing else: 50 at a time, every 20 s
+  --cluster          Temporal as a cluster on PostgreSQL, whose processes are killed; it is compiled first, in minutes
   --at-once N        conversations at a time (12)
   --every-ms N       milliseconds between two faults, on average (3000)
   --keep             leave everything that it made where it is, and say where
@@ -38,28 +40,33 @@ await run(async () => {
   report('Temporal', `${temporal.path} (${temporal.reason})`);
   const redis = await findRedisServer();
   report('Redis', `${redis.path} (${redis.reason})`);
-  const namespace = ownNamespace();
+  const cluster = options.cluster ? await findClusterPrograms(temporal.path) : {};
+  // PostgreSQL runs as another user than root, whom the namespace of a user does not know.
+  const namespace = options.cluster && process.getuid?.() !== 0 ? undefined : ownNamespace();
   report(
     'Processes',
     namespace ? 'in a namespace of their own' : 'not in a namespace of their own, which this system does not allow: no disk is filled',
   );
   report('Storm', `${options.minutes} minutes, seed ${options.seed}`);
   const folder = mkdtempSync(join(tmpdir(), 'perdura-storm-'));
+  // The user of PostgreSQL passes through it.
+  if (options.cluster) chmodSync(folder, 0o711);
   try {
-    return await blow({ ...options, mayMount: namespace !== undefined, keepIn: tmpdir() }, { namespace, folder, temporal, redis });
+    return await blow({ ...options, mayMount: namespace !== undefined, keepIn: tmpdir() }, { namespace, folder, temporal, redis, cluster });
   } finally {
     if (options.keep) report('Kept', folder);
     else rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 });
 
-async function blow(options, { namespace = [], folder, temporal, redis }) {
+async function blow(options, { namespace = [], folder, temporal, redis, cluster }) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_)/.test(name));
   const env = {
     ...Object.fromEntries(inherited),
     TMPDIR: folder,
     PERDURA_TEST_TEMPORAL: temporal.path,
     PERDURA_TEST_REDIS: redis.path,
+    ...cluster,
     PERDURA_TEST_BUNDLE: join(root, 'dist', 'workflow-bundle.js'),
   };
   const program = ['--require', join(root, 'test', 'stores', 'register-swc.cjs'), join(root, 'test', 'storm', 'main.ts')];
@@ -81,6 +88,7 @@ function read(args) {
       'every-ms': { type: 'string' },
       'redis-cluster': { type: 'boolean' },
       keep: { type: 'boolean' },
+      cluster: { type: 'boolean' },
       output: { type: 'string', short: 'o' },
       help: { type: 'boolean' },
     },
@@ -111,6 +119,7 @@ function read(args) {
     atOnce: number('at-once', isCluster ? 50 : 12, { least: 1, most: 200 }),
     betweenFaultsMs: number('every-ms', isCluster ? 20_000 : 3_000, { least: 50, most: 3_600_000 }),
     keep: values.keep ?? false,
+    cluster: values.cluster ?? false,
     json: oneOf('output', ['json', 'text'], 'text') === 'json',
   };
 }

@@ -15,6 +15,7 @@ import { prepare, root } from './prepare.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run, seconds } from './report.mjs';
 import { runJest } from './run-jest.mjs';
+import { findClusterPrograms } from './temporal-cluster.mjs';
 import { failedTests, judge, MAX_RERUN_FILES } from './unstable.mjs';
 
 const LONGEST_MS = (process.env.PERDURA_LONG === '1' ? 240 : 66) * 60_000;
@@ -50,11 +51,13 @@ async function findServers() {
   report('Temporal', `${temporal.path} (${temporal.reason})`);
   const redis = await findRedisServer();
   report('Redis', `${redis.path} (${redis.reason})`);
+  const cluster = process.env.PERDURA_CLUSTER === '1' ? await findClusterPrograms(temporal.path) : {};
   const chromium = await findChromium();
   if (chromium !== undefined) report('Browser', `${chromium.path} (${chromium.reason})`);
   return {
     PERDURA_TEST_TEMPORAL: temporal.path,
     PERDURA_TEST_REDIS: redis.path,
+    ...cluster,
     ...(chromium !== undefined && { PERDURA_TEST_CHROMIUM: chromium.path }),
     PERDURA_TEST_BUNDLE: join(root, 'dist', 'workflow-bundle.js'),
   };
@@ -64,7 +67,7 @@ async function findServers() {
 function testEnvironment(extra) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ['PERDURA_LONG', 'PERDURA_SEED', 'PERDURA_SCREENSHOTS', 'PERDURA_TEST_ENGINE'].includes(name) ||
+      ['PERDURA_LONG', 'PERDURA_CLUSTER', 'PERDURA_SEED', 'PERDURA_SCREENSHOTS', 'PERDURA_TEST_ENGINE'].includes(name) ||
       !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
   );
   return { ...Object.fromEntries(kept), ...extra };

@@ -5,11 +5,10 @@
  *
  * @packageDocumentation
  */
-import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import type { Activities } from './activities/index.js';
 import { agentsFolder, type AgentTrust } from './agents/load-agent.js';
 import { assemble, type Assembled } from './assemble.js';
@@ -32,7 +31,6 @@ import {
   workerBuild,
   type Config,
 } from './config.js';
-import type { WorkflowCode } from './heal/replay-here.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits, writeCircuits } from './models/circuit-breaker.js';
 import type { Model } from './models/model.js';
@@ -47,9 +45,17 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
-import { createCircuitReport, serveHealth, watchEventLoop, watchForHangs, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
-import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
-import { encryptingConverter, encryptOn } from './client/temporal/encryption.js';
+import {
+  checkMayWork,
+  connectNative,
+  createCircuitReport,
+  eventLoopGauge,
+  serveHealth,
+  watchEventLoop,
+  watchForHangs,
+  whatRuns,
+} from './telemetry/worker-health.js';
+import { encryptOn } from './client/temporal/encryption.js';
 import { scheduleRetention } from './client/erasure/retention.js';
 import { scheduleGc } from './client/gc.js';
 import { createAttributeCheck } from './client/temporal/connection.js';
@@ -60,12 +66,12 @@ import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
+import { workflowCode, workflowCodeOf, type Code } from './workflow-code.js';
 import { startThread } from './platform/processes.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { findToolQueue } from './tools/tool.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/optional-package.js';
-import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/custom-workflows.js';
 import { errorMessage } from './platform/errors.js';
 
@@ -132,6 +138,8 @@ interface WorkerSurroundings {
   readonly answering?: Model;
   /** Whether its process is there for it alone. */
   readonly isAlone?: boolean;
+  /** Called where no connection comes up for a while: what it rejects with ends the start. */
+  readonly whyNot?: () => Promise<void>;
 }
 
 /** @internal For `perdura/testing` and `perdura worker`. */
@@ -159,7 +167,14 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   extensions: Extensions,
-  { onReady, trust, only, answering, isAlone = false }: Pick<CreateWorkerOptions, 'onReady' | 'trust' | 'only'> & WorkerSurroundings,
+  {
+    onReady,
+    trust,
+    only,
+    answering,
+    isAlone = false,
+    whyNot,
+  }: Pick<CreateWorkerOptions, 'onReady' | 'trust' | 'only'> & WorkerSurroundings,
 ): Promise<void> {
   const build = workerBuild(config);
   const toolQueue = only && findToolQueue(extensions.tools ?? [], only.tools, config.taskQueue);
@@ -178,7 +193,7 @@ async function runUntil(
     gauge: eventLoopGauge(),
   });
   const observed = await createObservationFor(config, extensions.observers);
-  const connection = encryptOn(await NativeConnection.connect(connectionOptions), config.encryptionRoots());
+  const connection = encryptOn(await connectNative(connectionOptions, whyNot), config.encryptionRoots());
   const hangs = await watchForHangs({ connectionOptions, namespace, endMs: config.blockedEndMs, isAlone }, async (workerData) => {
     const thread = await startThread(require.resolve('./telemetry/hang-thread'), HANG_THREAD_MB, { workerData });
     return thread.once('error', (error) => runtimeLog().warn('nothing sees any more if this worker stands still', { error }));
@@ -269,6 +284,7 @@ async function runUntil(
     );
     const { activities } = assembled;
     if (stop.aborted) return;
+    await checkMayWork(connection, namespace);
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place, toolQueue });
     const options = workerOptions({
       ...{ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } },
@@ -415,36 +431,4 @@ export function workerOptions(parts: {
     stickyQueueScheduleToStartTimeout: '2s',
     ...WORKFLOW_TASK_TIME,
   };
-}
-
-/** @internal The bundle that the build made, or the sources when there was none; to run it and to replay it. */
-export function workflowCode(): WorkflowCode {
-  const codePath = join(__dirname, 'workflow-bundle.js');
-  const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
-  return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
-}
-
-/** @internal */
-export interface Code extends WorkflowCode {
-  /** Of custom workflows. */
-  readonly hash?: string;
-  /** Whether custom workflows have the one that closes and archives. */
-  readonly collects?: boolean;
-}
-
-/** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
-export async function workflowCodeOf(
-  { workflows }: Pick<Extensions, 'workflows'>,
-  { cwd, secrets, encryptionRoots, retention, archive }: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots' | 'retention' | 'archive'>,
-): Promise<Code> {
-  const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
-  const { payloadCodecs: encryption = [], ...encrypting } = encryptingConverter(encryptionRoots()) ?? {};
-  // Signed first: what is checked is what the workflow made.
-  const payloadCodecs = [...(secrets === undefined ? [] : [createStateCodec(secrets)]), ...encryption];
-  const dataConverter = { ...plain, ...encrypting, ...(payloadCodecs.length > 0 && { payloadCodecs }) };
-  if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
-  const needs = [...(retention ? (['retention'] as const) : []), ...(archive ? (['gc'] as const) : [])];
-  const log = { warn: (message: string) => runtimeLog().warn(message) };
-  const { code, ...made } = await bundleCustomWorkflows(workflows, { cwd, log, needs });
-  return { ...made, workflowBundle: { code }, dataConverter };
 }

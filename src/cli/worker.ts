@@ -3,10 +3,10 @@ import { temporalConnection, type Config } from '../config.js';
 import { createAgentTrust } from './trust/agent-trust.js';
 import { loadUserConfig } from '../extensions/user-config.js';
 import { errorFields } from '../platform/errors.js';
-import { EXIT } from './terminal/exit.js';
+import { CliError, EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { asSentence, checkStore } from './services/before-start.js';
-import { checkTemporal } from './services/temporal-connection.js';
+import { checkTemporal, describeRefusedWork } from './services/temporal-connection.js';
 import type { ToolsOnly } from '../worker.js';
 import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 
@@ -52,12 +52,13 @@ export async function worker(config: Config, output: Output, only?: ToolsOnly): 
       process.send?.({ kind: 'ready' } satisfies WorkerReady);
     },
   };
-  const running = createWorkerWith(options, { isAlone: true }).run();
+  // Checked only where it does not connect, so that a start costs no more: the core's message about an absent server is not for people.
+  const whyNot = async (): Promise<void> => checkTemporal(await temporalConnection(config));
+  const running = createWorkerWith(options, { isAlone: true, whyNot }).run();
   await running.catch(async (error: unknown) => {
-    if (errorFields(error).name === 'ConfigError') throw error;
-    // Checked only now, so that a start costs no more: the core's message about an absent server is not for people.
-    await checkTemporal(await temporalConnection(config));
-    throw error;
+    if (error instanceof CliError || errorFields(error).name === 'ConfigError') throw error;
+    await whyNot();
+    throw describeRefusedWork(error, await temporalConnection(config)) ?? error;
   });
   // From here on it is we who let go.
   process.off('disconnect', endWithParent);

@@ -1,5 +1,5 @@
 /**
- * Whether a worker still answers, over HTTP too, and which models it does not ask now.
+ * Whether a worker can work and still answers, over HTTP too, and which models it does not ask now.
  *
  * One long piece of synchronous work holds up every conversation of a worker, heartbeats included. A block that ends is reported: a line in
  * the log with what ran meanwhile, and a gauge. Of one that does not end a thread beside the worker knows which activity it is in
@@ -13,9 +13,9 @@ import { performance } from 'node:perf_hooks';
 import type { Worker as Thread } from 'node:worker_threads';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { Runtime, type ActivityInterceptorsFactory, type Logger } from '@temporalio/worker';
+import { NativeConnection, Runtime, type ActivityInterceptorsFactory, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import type { OpenCircuit } from '../models/circuit-breaker.js';
-import { ConfigError, errorMessage } from '../platform/errors.js';
+import { ConfigError, errorFields, errorMessage } from '../platform/errors.js';
 import { orUndefinedAfter } from '../platform/promises.js';
 import { isRecord } from '../platform/json.js';
 import { HUNG_WORKER } from '../records/turn-end.js';
@@ -258,4 +258,41 @@ async function answersInTime(check: () => Promise<unknown>): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+// Whether it can work at all.
+
+/** The core tries for half a minute, and does not say then what was in the way. */
+const SUSPICIOUS_MS = 1_000;
+
+/** `whyNot`: called where no connection comes up for a while; what it rejects with ends the wait. */
+export async function connectNative(
+  options: NativeConnectionOptions,
+  whyNot: (() => Promise<void>) | undefined,
+): Promise<NativeConnection> {
+  const connecting = NativeConnection.connect(options);
+  if (whyNot === undefined) return connecting;
+  const early = await orUndefinedAfter(SUSPICIOUS_MS, connecting);
+  if (early !== undefined) return early;
+  try {
+    return await Promise.race([connecting, whyNot().then(() => connecting)]);
+  } catch (error) {
+    void connecting.then((late) => late.close()).catch(() => undefined);
+    throw error;
+  }
+}
+
+const WORK_CHECK_MS = 5_000;
+/** PERMISSION_DENIED and UNAUTHENTICATED of gRPC. */
+const REFUSED = new Set<unknown>([7, 16]);
+
+/**
+ * A key that may only read lets a worker connect, and its core would then poll for ever without a word. A heartbeat of no activity is
+ * refused in any case: in other words where this client may write. Throws what Temporal answers where it may not.
+ */
+export async function checkMayWork(connection: NativeConnection, namespace: string): Promise<void> {
+  const beat = () => connection.workflowService.recordActivityTaskHeartbeat({ namespace });
+  await connection.withDeadline(Date.now() + WORK_CHECK_MS, beat).catch((error: unknown) => {
+    if (REFUSED.has(errorFields(error).code)) throw error;
+  });
 }

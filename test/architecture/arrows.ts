@@ -214,8 +214,14 @@ export const ARROWS: readonly Row[] = [
   },
   {
     // Names workflows by path, never by import.
+    place: 'workflow-code.ts',
+    may: [...['telemetry/', 'client/temporal/encryption.ts', 'extensions/state-codec.ts'], ...EXTENSIONS],
+    mayTypes: ['config.ts', 'heal/'],
+  },
+  {
     place: 'worker.ts',
     may: [
+      'workflow-code.ts',
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
       ...['activities/', 'heal/', 'extensions/state-codec.ts', 'recovery/', ...EXTENSIONS],
       ...[
@@ -259,7 +265,7 @@ export const ARROWS: readonly Row[] = [
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
+      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts'],
     ],
   },
   {

@@ -29,6 +29,8 @@ import { startWrongRedis } from './wrong-redis.js';
 export interface StormOptions {
   readonly minutes: number;
   readonly store: 'redis' | 'redis-cluster' | 'files';
+  /** Temporal is a cluster, whose processes are killed one by one and all of a service. */
+  readonly cluster: boolean;
   /** Conversations at a time. */
   readonly atOnce: number;
   readonly betweenFaultsMs: number;
@@ -80,12 +82,12 @@ export async function runStorm(options: StormOptions): Promise<StormReport> {
   }
 }
 
-async function openStage({ store, mayMount, keep }: StormOptions, model: StormModel) {
+async function openStage({ store, cluster, mayMount, keep }: StormOptions, model: StormModel) {
   let disk: Awaited<ReturnType<typeof mountDisk>> | undefined;
   const scene = await openScene({
     ...{
       redis: store === 'redis-cluster' ? ('cluster' as const) : store === 'redis',
-      ownTemporal: true,
+      ownTemporal: cluster ? ('cluster' as const) : true,
       ledger: true,
       answer: model.answer,
       keepHits: false,
@@ -164,7 +166,7 @@ async function storm(
     ...model.doubled.map((id): Violation => ({ row: 'no message is doubled', what: `${id} stood twice in one request` })),
     ...scene.api.problems.map((what): Violation => ({ row: 'no request is malformed', what })),
     ...doneTwice(scene).map((what): Violation => ({ row: 'no side effect is done twice', what })),
-    ...faults.crashed.map((what): Violation => ({ row: 'no process ends by itself', what })),
+    ...[...faults.crashed, ...(scene.cluster?.deaths() ?? [])].map((what): Violation => ({ row: 'no process ends by itself', what })),
   );
   const keptIn = violations.length > 0 ? await keep(options.keepIn, violations, talks, replayed, journal) : undefined;
   const replays = { histories: replayed.length, broken: replayed.filter(({ problem }) => problem !== undefined).length };

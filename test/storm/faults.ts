@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerOptions } from '@temporalio/worker';
 import type { GatewayProcess, Scene } from '../support/scene.js';
 import type { WorkerProcess } from '../support/worker-process.js';
+import { SERVICES, type Cluster, type ServiceName } from '../support/temporal-cluster.js';
 import type { Disk } from './disk.js';
 import { pick, type Random } from './random.js';
 import type { WrongRedis } from './wrong-redis.js';
@@ -222,27 +223,32 @@ export async function startFaults(installation: Installation): Promise<Faults> {
         ],
       ]
     : [];
+  const ofTemporal: readonly (readonly [number, () => Promise<void>])[] = scene.cluster
+    ? [[12, alone('cluster', killInTurn(scene.cluster, count, random))]]
+    : [
+        [
+          3,
+          alone('temporal', async () => {
+            count('kill -9 of temporal');
+            await scene.killTemporal();
+            await again(() => scene.restartTemporal());
+          }),
+        ],
+        [1, alone('temporal', () => (count('SIGSTOP of temporal'), frozen(scene.temporalPid, 2_000 * random())))],
+      ];
   const kinds: readonly (readonly [number, () => Promise<void>])[] = [
     [20, strikeOne(workers, 'kill')],
     [2, strikeOne(workers, 'stop')],
     [1, strikeOne(workers, 'term')],
     [5, strikeOne([gateway], 'kill')],
     [1, strikeOne([gateway], 'stop')],
-    [
-      3,
-      alone('temporal', async () => {
-        count('kill -9 of temporal');
-        await scene.killTemporal();
-        await again(() => scene.restartTemporal());
-      }),
-    ],
-    [1, alone('temporal', () => (count('SIGSTOP of temporal'), frozen(scene.temporalPid, 2_000 * random())))],
+    ...ofTemporal,
     ...ofRedis,
     ...ofDisk,
   ];
   /** What has died comes back as a replica, when the other one has taken its place. */
   const killMaster = alone('redis', async () => {
-    const { cluster } = scene;
+    const { redisCluster: cluster } = scene;
     await cluster.whole();
     const master = pick(random, await cluster.masters());
     if (!master) return;
@@ -284,6 +290,26 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     kills: () => Object.entries(counts).reduce((sum, [what, n]) => sum + (what.startsWith('kill -9') ? n : 0), 0),
     gateway: () => gateway.process as GatewayProcess,
     end,
+  };
+}
+
+const AWAY_MS = 4_000;
+
+/** One process of each service, then both of each, so that a short storm has them all. What supervises them starts them again. */
+function killInTurn(cluster: Cluster, count: (what: string) => void, random: Random): () => Promise<void> {
+  const services = SERVICES.filter((name) => name !== 'database');
+  const turns: readonly (readonly [name: string, service: ServiceName, ...numbers: number[]])[] = [
+    ...services.map((service, n) => [`one of two ${service} processes`, service, n % 2] as const),
+    ['the database of the cluster', 'database'],
+    ...services.map((service) => [`both ${service} processes`, service] as const),
+  ];
+  let turn = 0;
+  return async () => {
+    const [name, ...those] = turns[turn++ % turns.length]!;
+    count(`kill -9 of ${name}`);
+    await cluster.kill(...those);
+    await sleep(AWAY_MS * random());
+    cluster.start(those[0]);
   };
 }
 

@@ -2,7 +2,10 @@
 import type { StormOptions } from './engine.js';
 import { render } from './report.js';
 
-interface Given extends Pick<StormOptions, 'minutes' | 'store' | 'atOnce' | 'betweenFaultsMs' | 'keep' | 'keepIn' | 'mayMount'> {
+interface Given extends Pick<
+  StormOptions,
+  'minutes' | 'store' | 'cluster' | 'atOnce' | 'betweenFaultsMs' | 'keep' | 'keepIn' | 'mayMount'
+> {
   readonly seed: number;
   readonly json: boolean;
 }

@@ -1,31 +1,12 @@
-/** The storm that anyone can run, for a minute: `npm run storm` as people run it, in processes of its own. */
-import { spawn } from 'node:child_process';
+/** The storm that anyone can run, for a minute: `npm run storm` as people run it, in processes of its own. On a cluster: test/cluster. */
 import { readdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { figure } from '../support/scene.js';
 import type { StormReport } from './report.js';
+import { runStormScript as storm } from './run-script.js';
 
 const SEED = '20261128';
-const root = join(__dirname, '..', '..');
-
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function storm(folder: string, ...args: readonly string[]): Promise<Ran> {
-  const child = spawn(process.execPath, [join(root, 'scripts', 'storm.mjs'), ...args], {
-    cwd: root,
-    env: { ...process.env, TMPDIR: folder },
-  });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said.stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
-
 let folder = '';
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'perdura-storms-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

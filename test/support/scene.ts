@@ -19,6 +19,7 @@ import { dieWithUs } from './reaper.js';
 import { startRedisCluster, type RedisClusterServers } from './redis-cluster.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import { freePort } from '../../src/testing/temporal-server.js';
+import { RECOMMENDED, startCluster, type Cluster } from './temporal-cluster.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';
 import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
@@ -31,8 +32,8 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly onRedisFolder?: (folder: string) => Promise<void>;
   /** Its folder stays. */
   readonly keep?: boolean;
-  /** A Temporal server of this scene alone, with its database in a file; the shared one without it. */
-  readonly ownTemporal?: boolean;
+  /** A Temporal server of this scene alone, with its database in a file, or a cluster; the shared one without it. */
+  readonly ownTemporal?: boolean | 'cluster';
   /** Content of agents/default/agent.json. */
   readonly agent?: object;
   /** What the file tools find. */
@@ -74,13 +75,15 @@ export interface Scene {
   /** A conversation id that nobody used. */
   readonly id: () => string;
   readonly redis: RedisServer;
-  readonly cluster: RedisClusterServers;
+  readonly redisCluster: RedisClusterServers;
   /** SIGKILL of Redis or Temporal comes from the test; these start another on the same data. */
   restartRedis(): Promise<void>;
   killTemporal(): Promise<void>;
   /** Of its Temporal server, 0 where that is everybody's. */
   readonly temporalPid: number;
   restartTemporal(): Promise<void>;
+  /** With `ownTemporal: 'cluster'`, in place of these three. */
+  readonly cluster?: Cluster;
   /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one; `preload`: before the ledger. */
   startWorker(options?: {
     readonly address?: string;
@@ -154,10 +157,10 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     return server;
   };
   let redis = options.redis === true ? await startOwnRedis() : undefined;
-  const cluster =
+  const redisCluster =
     options.redis === 'cluster' ? await startRedisCluster({ args: options.redisArgs, onStart: ({ pid }) => dieWithUs(pid) }) : undefined;
-  if (cluster) ends.push(() => cluster.stop());
-  const redisUrl = cluster?.url ?? redis?.url;
+  if (redisCluster) ends.push(() => redisCluster.stop());
+  const redisUrl = redisCluster?.url ?? redis?.url;
 
   const startOwnTemporal = async (port?: number): Promise<TemporalServer> => {
     const server = await startTemporal({ dbFile: join(dir, 'temporal.db'), ...(port === undefined ? {} : { port }) });
@@ -168,8 +171,10 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     });
     return server;
   };
-  let temporalServer = options.ownTemporal ? await startOwnTemporal() : undefined;
-  const address = temporalServer?.address ?? process.env['PERDURA_TEST_ADDRESS'] ?? '';
+  let temporalServer = options.ownTemporal === true ? await startOwnTemporal() : undefined;
+  const cluster = options.ownTemporal === 'cluster' ? await startCluster({ dynamicConfig: RECOMMENDED }) : undefined;
+  if (cluster) ends.push(() => cluster.stop());
+  const address = temporalServer?.address ?? cluster?.address ?? process.env['PERDURA_TEST_ADDRESS'] ?? '';
 
   const taskQueue = `scene-${randomUUID()}`;
   const ledgerFile = join(dir, 'ledger');
@@ -207,9 +212,9 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
       if (!redis) throw new Error('this scene has no Redis: open it with { redis: true }');
       return redis;
     },
-    get cluster() {
-      if (!cluster) throw new Error("this scene has no cluster: open it with { redis: 'cluster' }");
-      return cluster;
+    get redisCluster() {
+      if (!redisCluster) throw new Error("this scene has no Redis Cluster: open it with { redis: 'cluster' }");
+      return redisCluster;
     },
     async restartRedis() {
       redis = await startOwnRedis(redis?.port);
@@ -223,6 +228,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     async restartTemporal() {
       temporalServer = await startOwnTemporal(portOf(address));
     },
+    ...(cluster && { cluster }),
     async startWorker({ address: way = address, apiUrl = api.url, preload, env = {}, tools } = {}) {
       const preloads = [
         ...[preload ?? []].flat(),

@@ -14,16 +14,17 @@ export interface TemporalServerOptions {
   readonly impatient?: boolean;
 }
 
-const IMPATIENCE = [
+export const IMPATIENCE = {
   // Runs of one conversation may begin sooner than a second apart.
-  'history.workflowIdReuseMinimalInterval="0s"',
+  'history.workflowIdReuseMinimalInterval': '0s',
   // What is deleted is gone once the server has noted how far it got: else only every 30 s.
-  'history.transferProcessorUpdateAckInterval="1s"',
-  'history.visibilityProcessorUpdateAckInterval="1s"',
-].flatMap((setting) => ['--dynamic-config-value', setting]);
+  'history.transferProcessorUpdateAckInterval': '1s',
+  'history.visibilityProcessorUpdateAckInterval': '1s',
+};
+const IMPATIENT = Object.entries(IMPATIENCE).flatMap(([name, value]) => ['--dynamic-config-value', `${name}=${JSON.stringify(value)}`]);
 
 export function startTemporal({ port, dbFile, impatient }: TemporalServerOptions = {}): Promise<TemporalServer> {
-  return startTemporalServer({ port, dbFile, program: temporalProgram(), flags: impatient ? IMPATIENCE : [] });
+  return startTemporalServer({ port, dbFile, program: temporalProgram(), flags: impatient ? IMPATIENT : [] });
 }
 
 export function temporalProgram(): string {

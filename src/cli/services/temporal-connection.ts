@@ -1,11 +1,13 @@
 /** Questions to a Temporal server that the CLI has itself, beside those of `PerduraClient`. */
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { checkServerIdentity, connect as tlsConnect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import { errorMessage } from '../../platform/errors.js';
+import { CliError, EXIT, isRefused } from '../terminal/exit.js';
+import { errorFields, errorMessage } from '../../platform/errors.js';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
 
@@ -43,13 +45,13 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
   try {
     // The usual case on a person's machine, and it need not take the five seconds of a connection that may still come up.
     if (!temporal.named && !(await isListening(address))) throw new Error('nothing listens there');
-    connection = await openConnection(temporal.connectionOptions, 5000);
+    connection = await (temporal.named
+      ? openOrExplain(temporal.connectionOptions)
+      : openConnection(temporal.connectionOptions, CONNECT_MS));
   } catch (cause) {
     const what = `cannot reach Temporal at ${address}`;
-    if (temporal.named) {
-      const advice = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them';
-      throw new CliError(`${what}: ${errorMessage(cause)}; ${advice}`, EXIT.unreachable, { cause });
-    }
+    if (isRefused(cause)) throw toRefusal(cause, temporal);
+    if (temporal.named) throw new CliError(`${what}: ${errorMessage(cause)}`, EXIT.unreachable, { cause });
     throw new CliError(
       (await isListening(address))
         ? `${what}: a program that is not Temporal, or hangs, has that port; stop it, or set TEMPORAL_ADDRESS`
@@ -63,14 +65,174 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     return connection;
   } catch (cause) {
     await connection.close();
-    const missing = (cause as { code?: unknown }).code === 5;
-    const advice = missing ? `create it with \`temporal operator namespace create -n ${temporal.namespace}\`` : 'check your access to it';
-    throw new CliError(
-      `Temporal at ${address} does not open namespace ${temporal.namespace}: ${missing ? 'it does not exist' : errorMessage(cause)}; ${advice}`,
-      EXIT.unreachable,
-      { cause },
-    );
+    throw toRefusal(cause, temporal);
   }
+}
+
+const NOT_FOUND = 5;
+
+/** Of a server that is there, and does not open its namespace. */
+function toRefusal(cause: unknown, { namespace, connectionOptions: { address, apiKey } }: TemporalConnection): CliError {
+  const why = innermostMessage(cause);
+  const words =
+    errorFields(cause).code === NOT_FOUND
+      ? `it does not exist; create it with \`temporal operator namespace create -n ${namespace}\``
+      : !isRefused(cause)
+        ? `${errorMessage(cause)}; check your access to it`
+        : apiKey === undefined
+          ? `it asks for an API key (${why}); set TEMPORAL_API_KEY`
+          : `the key in TEMPORAL_API_KEY does not allow that, or has expired (${why}); set one that may use this namespace`;
+  return new CliError(`Temporal at ${address} does not open namespace ${namespace}: ${words}`, EXIT.unreachable, { cause });
+}
+
+function innermostMessage(error: unknown): string {
+  return error instanceof Error && error.cause instanceof Error ? innermostMessage(error.cause) : errorMessage(error);
+}
+
+/** For a worker that could connect, and then was refused. Undefined where that is something else. */
+export function describeRefusedWork(error: unknown, temporal: TemporalConnection): CliError | undefined {
+  if (!isRefused(error)) return undefined;
+  const { connectionOptions, namespace } = temporal;
+  const what = `Temporal at ${connectionOptions.address} does not let this worker take work in namespace ${namespace}`;
+  return new CliError(
+    `${what} (${innermostMessage(error)}); set a TEMPORAL_API_KEY that may write there, and not only read`,
+    EXIT.unreachable,
+    { cause: error },
+  );
+}
+
+// Why no connection comes up. gRPC says only that its time is over; a second connection to the same place says more.
+
+const CONNECT_MS = 5_000;
+/** A connection that is not there by then is looked into. */
+const SUSPICIOUS_MS = 1_000;
+const PROBE_MS = 1_500;
+/** Over TLS 1.3 a server refuses a client's certificate after the client has taken the connection for open. */
+const REFUSED_WITHIN_MS = 500;
+const CHECK = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them';
+
+interface Obstacle {
+  readonly words: string;
+  /** It does not go away by itself. */
+  readonly isFinal: boolean;
+}
+
+/** Rejects with what is in the way and what to do. */
+async function openOrExplain(options: TemporalConnection['connectionOptions']): Promise<Connection> {
+  const opening = openConnection(options, CONNECT_MS);
+  const look = async (): Promise<Obstacle | undefined> => {
+    const early = await orUndefinedAfter(SUSPICIOUS_MS, opening).catch(() => undefined);
+    return early === undefined ? findObstacle(options) : undefined;
+  };
+  const looking = look();
+  const ended = opening.then(ignore, ignore);
+  const obstacle = await Promise.race([looking, ended]);
+  if (obstacle?.isFinal) {
+    void opening.then((connection) => connection.close(), ignore);
+    throw new Error(obstacle.words);
+  }
+  return opening.catch(async (cause: unknown) => {
+    if (isRefused(cause)) throw cause;
+    throw new Error((await looking)?.words ?? `${errorMessage(cause)}; ${CHECK}`, { cause });
+  });
+}
+
+const ignore = (): undefined => undefined;
+
+async function findObstacle({ address, tls }: TemporalConnection['connectionOptions']): Promise<Obstacle | undefined> {
+  const [, host = '', port = '7233'] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(address) ?? [];
+  const place = { host, port: Number(port) };
+  const trouble = await tryTcp(place);
+  if (trouble !== undefined) return { words: `${trouble}; ${CHECK}`, isFinal: false };
+  if (!tls) {
+    // Any answer to a greeting of TLS, also a refusal, is one of TLS.
+    const answer = await tryTls({ ...place, rejectUnauthorized: false });
+    const speaksTls = answer === undefined || TLS_ALERT.test(answer.code ?? '');
+    return speaksTls ? { words: 'it speaks TLS alone; set TEMPORAL_TLS=true, and what TEMPORAL_TLS_* it needs', isFinal: true } : undefined;
+  }
+  const { serverNameOverride, serverRootCACertificate: ca, clientCertPair } = tls === true ? {} : tls;
+  const name = serverNameOverride ?? host;
+  const refusal = await tryTls({
+    ...{ ...place, servername: isIP(name) ? '' : name, checkServerIdentity: (_, cert) => checkServerIdentity(name, cert) },
+    ...(ca && { ca: Buffer.from(ca) }),
+    ...(clientCertPair && { cert: Buffer.from(clientCertPair.crt), key: Buffer.from(clientCertPair.key) }),
+  });
+  if (refusal === undefined || refusal.code === SILENT) return refusal && { words: `nothing answers there; ${CHECK}`, isFinal: false };
+  return { words: describeTlsRefusal(refusal, name, Boolean(clientCertPair)), isFinal: true };
+}
+
+interface TlsRefusal extends Error {
+  readonly code?: string;
+  readonly cert?: { readonly subjectaltname?: string; readonly subject?: { readonly CN?: string } };
+}
+
+const SILENT = 'ETIMEDOUT';
+/** Some servers refuse a certificate without a word. */
+const CLOSED = 'CLOSED_AFTER_THE_HANDSHAKE';
+const TLS_ALERT = new RegExp(`ALERT|${CLOSED}`);
+const UNKNOWN_ISSUER = /^(UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)|(DEPTH_ZERO_)?SELF_SIGNED_CERT(_IN_CHAIN)?)$/;
+const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'ECONNRESET', 'EPROTO']);
+
+function describeTlsRefusal({ code = '', message, cert }: TlsRefusal, name: string, hasCertificate: boolean): string {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = (cert?.subjectaltname ?? cert?.subject?.CN ?? 'another name').replaceAll(/DNS:|IP Address:/g, '').slice(0, 200);
+    return `its certificate is for ${names}, and not for ${name}; set TEMPORAL_TLS_SERVER_NAME to the name that it has`;
+  }
+  if (UNKNOWN_ISSUER.test(code))
+    return `its certificate comes from an authority that is not trusted here (${code}); set TEMPORAL_TLS_SERVER_CA_CERT_PATH to that authority's`;
+  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired; have it renewed';
+  if (TLS_ALERT.test(code))
+    return hasCertificate
+      ? `it refuses this client's certificate (${code}); set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH to one that it trusts`
+      : `it asks for a client's certificate (${code}); set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH`;
+  if (NOT_TLS.has(code))
+    return `it does not speak TLS (${code}); unset TEMPORAL_TLS, TEMPORAL_TLS_* and TEMPORAL_API_KEY, which turns TLS on, or correct TEMPORAL_ADDRESS`;
+  return `TLS fails there (${message}); check TEMPORAL_TLS_*`;
+}
+
+const NETWORK: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no host of that name',
+  EAI_AGAIN: 'the name of that host cannot be looked up now',
+};
+
+/** Undefined: something listens there. */
+function tryTcp(place: { readonly host: string; readonly port: number }): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ ...place, timeout: PROBE_MS });
+    const end = (answer: string | undefined) => (): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', end(undefined)).once('timeout', end('nothing answers there'));
+    socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => end(NETWORK[code] ?? message)());
+  });
+}
+
+/** Undefined: a connection comes up, and stays. */
+function tryTls(options: ConnectionOptions): Promise<TlsRefusal | undefined> {
+  return new Promise((resolve) => {
+    const end = (answer?: TlsRefusal): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    const withCode = (code: string) => (): void => end(Object.assign(new Error(code), { code }));
+    let reset = 'ECONNRESET';
+    let socket: TLSSocket;
+    try {
+      socket = tlsConnect({ ...options, ALPNProtocols: ['h2'] });
+    } catch (error) {
+      // What was given as a certificate or a key is none.
+      return resolve(error as TlsRefusal);
+    }
+    socket.once('secureConnect', () => {
+      reset = CLOSED;
+      setTimeout(end, REFUSED_WITHIN_MS);
+    });
+    socket.once('error', (error: TlsRefusal) => (error.code === 'ECONNRESET' ? withCode(reset)() : end(error)));
+    socket.once('close', () => withCode(reset)());
+    setTimeout(withCode(SILENT), PROBE_MS);
+  });
 }
 
 /** Whether a worker has polled for work lately. Without one a message waits, which a person should know. */

@@ -86,14 +86,14 @@ export function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptio
 async function folderCode(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<WorkflowCode> {
   const [{ loadUserConfig }, { workflowCodeOf }] = await Promise.all([
     import('../../extensions/user-config.js'),
-    import('../../worker.js'),
+    import('../../workflow-code.js'),
   ]);
-  const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
+  const { hash: _hash, collects: _collects, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
   return code;
 }
 
 async function bundledCode(code: string, config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<WorkflowCode> {
-  const { workflowCodeOf } = await import('../../worker.js');
+  const { workflowCodeOf } = await import('../../workflow-code.js');
   const { dataConverter } = await workflowCodeOf({}, config);
   return { workflowBundle: { code }, ...(dataConverter && { dataConverter }) };
 }

@@ -17,9 +17,10 @@ export class CliError extends Error {
 export function toExitCode(error: unknown): number {
   const { name, code, kind, exitCode, cause } = readFields(error);
   if (typeof exitCode === 'number') return exitCode;
-  if (name === 'ClientError') return CLIENT_ERRORS[String(kind)] ?? EXIT.failed;
+  if (name === 'ClientError') return CLIENT_ERRORS[String(kind)] ?? (isRefused(cause) ? EXIT.unreachable : EXIT.failed);
   if (name === 'ConfigError') return EXIT.usage;
   if (name === 'StoreUnavailable' || code === GRPC_UNAVAILABLE || code === GRPC_DEADLINE) return EXIT.unreachable;
+  if (code === GRPC_PERMISSION_DENIED || code === GRPC_UNAUTHENTICATED) return EXIT.unreachable;
   if (UNREACHABLE_CODES.has(String(code))) return EXIT.unreachable;
   if (name === 'WorkflowNotFoundError' || name === 'NamespaceNotFoundError' || code === GRPC_NOT_FOUND) return EXIT.notFound;
   return cause === undefined || cause === null ? EXIT.failed : toExitCode(cause);
@@ -36,8 +37,20 @@ const CLIENT_ERRORS: Readonly<Record<string, number>> = {
 
 const GRPC_DEADLINE = 4;
 const GRPC_NOT_FOUND = 5;
+const GRPC_PERMISSION_DENIED = 7;
+const GRPC_UNAUTHENTICATED = 16;
 const GRPC_UNAVAILABLE = 14;
 const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH']);
+
+/** Whether Temporal is there and lets this client not do that: by a code of gRPC, or in the words of the worker's core. */
+export function isRefused(error: unknown): boolean {
+  for (let at = error; at !== undefined && at !== null; at = readFields(at).cause) {
+    const { code } = readFields(at);
+    if (code === GRPC_PERMISSION_DENIED || code === GRPC_UNAUTHENTICATED) return true;
+    if (/PermissionDenied|Unauthenticated/.test(at instanceof Error ? at.message : '')) return true;
+  }
+  return false;
+}
 
 function readFields(error: unknown): { name?: unknown; code?: unknown; kind?: unknown; exitCode?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
