@@ -116,7 +116,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
   const clock = memory?.clock.now;
   const makeStore = (): Store =>
-    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory'), clock }) : createRedisStore({ url: options.redisUrl, clock });
+    options.redisUrl === undefined
+      ? createFileStore({ dir: join(dir, 'memory'), clock })
+      : createRedisStore({ url: options.redisUrl, clock });
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
