@@ -98,6 +98,7 @@ async function run({ model, limits, env, agent = {} }: Trial): Promise<Measured>
 }
 
 function measure(hits: readonly LimitedHit[], limits: Trial['limits'], from: number, to: number): Measured {
+  // clock: the provider's first minute is for learning; what it noted of each request says which came after that.
   const later = hits.filter(({ at }) => at >= from && at < to);
   const taken = later.filter(({ status }) => status === 200);
   const minutes = (to - from) / 60_000;
@@ -110,6 +111,7 @@ function measure(hits: readonly LimitedHit[], limits: Trial['limits'], from: num
   const total = counts.reduce((all, one) => all + one, 0);
   return {
     turns: taken.length,
+    // clock: what came before that is shown, and nothing depends on it.
     refusedFirst: hits.filter(({ at, status }) => at < from && status === 429).length,
     refusedLater: later.filter(({ status }) => status === 429).length,
     used: Math.max(...shares),
