@@ -65,7 +65,8 @@ export interface Resource {
 
 export function readResources(yaml: string): Resource[] {
   return parseAllDocuments(yaml).flatMap((document) => {
-    if (document.errors.length > 0) throw document.errors[0];
+    const [error] = document.errors;
+    if (error) throw error;
     return document.contents === null ? [] : [document.toJS() as Resource];
   });
 }
