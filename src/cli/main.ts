@@ -19,6 +19,7 @@ import { INSPECT } from './commands/inspect.js';
 import { LINEAGE } from './commands/lineage.js';
 import { LIST } from './commands/list.js';
 import { MCP } from './commands/mcp.js';
+import { MCP_SIGN_IN } from './commands/mcp-sign-in.js';
 import { MEMORY } from './commands/memory.js';
 import { MEMORY_DECIDE } from './commands/memory-decide.js';
 import { PROJECT } from './commands/project.js';
@@ -52,7 +53,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
     'Administer',
     [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],
   ],
-  ['Set up and connect', [...PROJECT, ...MCP]],
+  ['Set up and connect', [...PROJECT, ...MCP, MCP_SIGN_IN]],
 ];
 
 /** Of words that only hold commands. */

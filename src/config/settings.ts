@@ -11,6 +11,7 @@ import { parseRetention, type Retention } from '../records/time-in-words.js';
 import { WEBHOOK_EVENTS } from '../records/turn-end.js';
 import { ARCHIVE_SETTINGS } from './archive.js';
 import { encryptionSetting, secretsSetting } from './keys.js';
+import { isWebhookUrl, WEBHOOK_URL, webhookEvents, webhookSecrets } from './webhooks.js';
 
 export type { Secrets } from './keys.js';
 
@@ -95,39 +96,6 @@ const retention = z.string().transform((text, context): Retention => {
     context.addIssue({ code: 'custom', message: 'days, such as 90d, or for single tenants 90d,acme=30d,globex=off' });
   return parsed ?? z.NEVER;
 });
-
-/** `user:password@` would stand in the address of each request, which `fetch` refuses. */
-export function isWebhookUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const { protocol, username, password } = new URL(value);
-  return /^https?:$/.test(protocol) && username + password === '';
-}
-
-export const WEBHOOK_URL = 'a URL that begins with http:// or https://, without a user in it';
-export const WEBHOOK_SECRET = 'whsec_ and the base64 of 24 to 64 bytes, such as what `openssl rand -base64 32` prints';
-
-/** Several while one takes the place of another. */
-export function secretsIn(text: string): string[] {
-  return text.split(/[\s,]+/).filter((one) => one !== '');
-}
-
-export function isWebhookSecret(secret: string): boolean {
-  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
-  const { length } = Buffer.from(base64, 'base64');
-  return length >= 24 && length <= 64;
-}
-
-const webhookSecrets = z
-  .string()
-  .transform(secretsIn)
-  .refine((all) => all.length > 0 && all.every(isWebhookSecret), WEBHOOK_SECRET)
-  .readonly();
-
-const webhookEvents = z
-  .string()
-  .transform((text) => text.split(',').map((one) => one.trim()))
-  .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
-  .readonly();
 
 /** The ten that most people set; docs and `doctor` show them first. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
 const COMMON = [

@@ -6,12 +6,45 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { decodeText } from '../records/file-type.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
-import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
+import type { Settings } from './settings.js';
 import { TENANT_PATTERN } from '../records/identity.js';
 import type { TenantBudgetRule } from '../records/tenant-budget.js';
-import { errorCode } from '../platform/errors.js';
+import { ConfigError, errorCode } from '../platform/errors.js';
 import { isSecretSetting } from '../platform/known-secrets.js';
 import { withFirstHost } from '../platform/redis-address.js';
+
+/** `user:password@` would stand in the address of each request, which `fetch` refuses. */
+export function isWebhookUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username + password === '';
+}
+
+export const WEBHOOK_URL = 'a URL that begins with http:// or https://, without a user in it';
+const WEBHOOK_SECRET = 'whsec_ and the base64 of 24 to 64 bytes, such as what `openssl rand -base64 32` prints';
+
+/** Several while one takes the place of another. */
+function secretsIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((one) => one !== '');
+}
+
+function isWebhookSecret(secret: string): boolean {
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
+  const { length } = Buffer.from(base64, 'base64');
+  return length >= 24 && length <= 64;
+}
+
+export const webhookSecrets = z
+  .string()
+  .transform(secretsIn)
+  .refine((all) => all.length > 0 && all.every(isWebhookSecret), WEBHOOK_SECRET)
+  .readonly();
+
+export const webhookEvents = z
+  .string()
+  .transform((text) => text.split(',').map((one) => one.trim()))
+  .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
+  .readonly();
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {

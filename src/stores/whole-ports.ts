@@ -55,7 +55,7 @@ export type LedgerRecord =
   | { readonly kind: 'fenced'; readonly id: string }
   | { readonly kind: 'spent'; readonly id: string; readonly spending: Spending };
 
-/** What has records of its own beside scopes and lives. */
+/** What has records beside scopes and lives. */
 export type NamedPlace =
   | { readonly kind: 'deleted'; readonly key: ConversationName }
   | { readonly kind: 'pins'; readonly key: AgentKey }
@@ -83,7 +83,7 @@ export interface Contents {
   readonly open: OpenCollection;
 }
 
-// What lies in an archive (archive/archived.ts).
+// What lies in an archive (archived.ts).
 
 export interface ArchivePlace {
   /** For people: no password in it. */

@@ -32,8 +32,10 @@ else
       const talks = ids.map(talk);
       /** As many turns of later messages as there are conversations, twice. */
       const goOn = async (since: number): Promise<number> => {
+        // clock: a figure that is told, and turns that began after a kill
         const later = () => turns.filter(({ begin }) => begin >= since);
         await until('conversations that go on', () => later().length >= 2 * CONVERSATIONS, 300_000);
+        // clock: a figure that is told
         return Math.max(...turns.filter(({ end }) => end >= since).map(({ begin, end }) => end - begin));
       };
       const calm = await goOn(Date.now());

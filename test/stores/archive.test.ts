@@ -163,7 +163,7 @@ describe.each([
           const record = await store.archived.write(of, content);
           if (when !== 'index') return record;
           await store.contents
-            .open({ name: 'archives', key: of }, (await import('../../src/stores/archive/archived.js')).ARCHIVES)
+            .open({ name: 'archives', key: of }, (await import('../../src/stores/archived.js')).ARCHIVES)
             .change('x', () => []);
           return killed();
         },

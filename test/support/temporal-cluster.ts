@@ -308,6 +308,7 @@ async function listening(port: number, deaths: () => readonly string[]): Promise
   for (const deadline = Date.now() + READY_WITHIN_MS; !(await isListening(`${HOST}:${port}`)); await sleep(50)) {
     const [death] = deaths();
     if (death) throw new Error(death);
+    // clock: a bound that only a hang meets
     if (Date.now() > deadline) throw new Error(`nothing listened on ${port} within ${READY_WITHIN_MS / 1000} s`);
   }
 }
@@ -318,6 +319,7 @@ async function untilReady(address: string, admin: ClusterOptions['admin'], death
   for (const deadline = Date.now() + READY_WITHIN_MS; ; await sleep(200)) {
     const [death] = deaths();
     if (death) throw new Error(death);
+    // clock: a bound that only a hang meets
     if (Date.now() > deadline)
       throw new Error(`the cluster did not answer on ${address} within ${READY_WITHIN_MS / 1000} s`, { cause: trouble });
     const connection = await Connection.connect({ ...admin, address, connectTimeout: 2_000 }).catch(

@@ -63,7 +63,7 @@ async function backUp({ config: load, output }: CommandFrame, given: string): Pr
   const { store, namespace } = await openPlaces(config);
   try {
     const head = { program: packageVersion(), store: await store.id(), kind: store.kind, namespace, begun: new Date().toISOString() };
-    const writer = await inWords(openWriter(dir, head, openAtRest(config)));
+    const writer = await asRefusal(openWriter(dir, head, openAtRest(config)));
     if (writer.known.size > 0) output.note(`(going on: ${formatQuantity(writer.known.size, 'part')} are there)`);
     const counts = { conversations: 0, scopes: 0, others: 0, bytes: 0 };
     let [skipped, parts] = [0, 0];
@@ -75,10 +75,10 @@ async function backUp({ config: load, output }: CommandFrame, given: string): Pr
       counts[part.kind === 'life' ? 'conversations' : part.kind === 'scope' ? 'scopes' : 'others'] += 1;
       if (writer.known.has(name)) continue;
       const records = readPart(store, namespace, part, (count) => (skipped += count));
-      counts.bytes = await inWords(writer.add(part, records, () => isGone(store, namespace, part)));
+      counts.bytes = await asRefusal(writer.add(part, records, () => isGone(store, namespace, part)));
       if ((parts += 1) % PARTS_BETWEEN_NOTES === 0) output.note(`(${formatQuantity(parts, 'part')}, ${formatBytes(counts.bytes)} so far)`);
     }
-    const { finished, files = 0 } = await inWords(writer.finish(new Date()));
+    const { finished, files = 0 } = await asRefusal(writer.finish(new Date()));
     return {
       data: { dir, ...head, finished, files, ...counts, skipped },
       text: `${dir}: ${formatQuantity(counts.conversations, 'conversation')}, ${formatQuantity(counts.scopes, 'scope')}, ${formatBytes(counts.bytes)}`,
@@ -96,7 +96,7 @@ async function restore({ config: load, output }: CommandFrame, given: string, op
     import('../../stores/backup/folder.js'),
     import('../../stores/open.js'),
   ]);
-  const head = await inWords(readHead(dir));
+  const head = await asRefusal(readHead(dir));
   if (head === undefined) throw new CliError(`there is no backup in ${dir}: it has no backup.json`, EXIT.notFound);
   if (head.finished === undefined && options.unfinished !== true)
     throw new CliError(
@@ -104,7 +104,7 @@ async function restore({ config: load, output }: CommandFrame, given: string, op
       EXIT.usage,
     );
   const atRest = openAtRest(config);
-  const files = await inWords(readFiles(dir, head, atRest));
+  const files = await asRefusal(readFiles(dir, head, atRest));
   const damaged = await findDamaged(dir, files, output);
   if (damaged.size > 0 && options.skipDamaged !== true)
     throw new CliError(
@@ -230,7 +230,7 @@ function describeRestored(
   };
 }
 
-async function inWords<T>(work: Promise<T>): Promise<T> {
+async function asRefusal<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {

@@ -10,7 +10,6 @@ import type { Store } from '../../stores/store.js';
 import type { ToolState } from '../../tools/mcp/server-tool.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
-import { MCP_SIGN_IN } from './mcp-sign-in.js';
 import type { CliContext } from '../session/context.js';
 import { withSlowNotice } from '../session/with-progress.js';
 import { canAsk, confirm, type Person } from '../terminal/input.js';
@@ -66,7 +65,6 @@ export const MCP: readonly CommandRow[] = [
     run: (frame, agent: string, what: string | undefined, { yes = false, hash }: AcceptOptions) =>
       withServers(frame, agent, (servers) => accept(frame, servers, { agent, what, yes, hash })),
   },
-  MCP_SIGN_IN,
   {
     name: 'acp',
     description: 'serve conversations to an editor (Agent Client Protocol) over stdin and stdout, until stdin ends',

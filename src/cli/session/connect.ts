@@ -3,6 +3,7 @@ import type { PerduraClient, Replay } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { Run } from '../../conversation/replay/past.js';
 import type { WorkflowCode } from '../../heal/replay-here.js';
+import type { Code } from '../../workflow-code.js';
 import { hasWorker, openNamespace, startCommands } from '../services/temporal-connection.js';
 import type { Output } from '../terminal/output.js';
 import type { Surroundings } from './context.js';
@@ -83,7 +84,7 @@ export function createReplay(config: Pick<Config, 'cwd' | 'secrets' | 'encryptio
   return async (...history) => (await (opened ??= open()))(...history);
 }
 
-async function folderCode(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<WorkflowCode> {
+async function folderCode(config: Pick<Config, 'cwd' | 'secrets' | 'encryptionRoots'>): Promise<Omit<Code, 'hash' | 'collects'>> {
   const [{ loadUserConfig }, { workflowCodeOf }] = await Promise.all([
     import('../../extensions/user-config.js'),
     import('../../workflow-code.js'),

@@ -8,7 +8,7 @@ import { listSlots } from '../../records/slots.js';
 import { fromFileName, toFileName } from '../file/paths.js';
 import type { ConversationKey, Store } from '../store.js';
 import type { ArchiveRecord, ToArchive } from '../whole-ports.js';
-import { lifePrefix } from './archived.js';
+import { lifePrefix } from '../archived.js';
 
 export interface Collected {
   objects: number;

@@ -56,7 +56,7 @@ import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { freshStoreId, isStoreId } from '../names.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
-import { createArchived, withArchivedResults } from '../archive/archived.js';
+import { createArchived, withArchivedResults } from '../archived.js';
 import type { ArchivePlace } from '../whole-ports.js';
 import { withShared } from '../shared-entries.js';
 import type { Feed, Store, UploadOwner } from '../store.js';

@@ -10,7 +10,7 @@ import { createTenantSpendings } from '../collections/tenant-spendings.js';
 import { createUploads, type UploadBytes } from '../collections/uploads.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
-import { createArchived, withArchivedResults } from '../archive/archived.js';
+import { createArchived, withArchivedResults } from '../archived.js';
 import type { ArchivePlace } from '../whole-ports.js';
 import { withShared } from '../shared-entries.js';
 import { createRedisCollections } from './collections.js';

@@ -17,7 +17,7 @@
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
  *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/memory.ts)
- *   archives  hash, SHA-256 of an object of the archive -> what is in it, as JSON (archive/archived.ts)
+ *   archives  hash, SHA-256 of an object of the archive -> what is in it, as JSON (archived.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
