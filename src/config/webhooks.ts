@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { decodeText } from '../records/file-type.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
-import type { Settings } from './settings.js';
 import { TENANT_PATTERN } from '../records/identity.js';
 import type { TenantBudgetRule } from '../records/tenant-budget.js';
 import { ConfigError, errorCode } from '../platform/errors.js';
@@ -73,7 +72,13 @@ const rule = z.strictObject({
 
 export const webhookRules = z.array(rule).max(MAX_RULES);
 
-type Given = Pick<Settings, 'webhookUrl' | 'webhookSecrets' | 'webhookEvents' | 'webhookFile'>;
+/** Of the settings. */
+interface Given {
+  readonly webhookUrl?: string | undefined;
+  readonly webhookSecrets?: readonly string[] | undefined;
+  readonly webhookEvents: readonly WebhookEventType[];
+  readonly webhookFile?: string | undefined;
+}
 
 /** The first that fits counts. Throws `ConfigError`. */
 export function webhookEndpoints(settings: Given): readonly WebhookEndpoint[] {
@@ -175,7 +180,7 @@ export const tenantBudgetRules = z
   .max(MAX_BUDGETS);
 
 /** @internal In their order: the first that fits counts. Throws `ConfigError`. */
-export function tenantBudgets({ tenantBudgetFile: file }: Pick<Settings, 'tenantBudgetFile'>): readonly TenantBudgetRule[] {
+export function tenantBudgets({ tenantBudgetFile: file }: { readonly tenantBudgetFile?: string | undefined }): readonly TenantBudgetRule[] {
   if (file === undefined) return [];
   const refuse = (what: string): ConfigError => new ConfigError(`PERDURA_TENANT_BUDGETS: ${file} ${what}`);
   const rules = tenantBudgetRules.safeParse(parsed(file, refuse));

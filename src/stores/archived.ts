@@ -5,9 +5,9 @@
  * is lines of JSON, compressed and sealed; its name ends in the SHA-256 of its bytes, by which it is checked when it is written and
  * whenever it is read.
  *
- * @rule archive/written-before-removed: Nothing is removed from the store before its archive was read back with the right hash and the index
+ * @rule stores/written-before-removed: Nothing is removed from the store before its archive was read back with the right hash and the index
  *   names it. So a collection that is killed at any moment loses nothing, and another one goes on. (test: test/stores/archive.test.ts)
- * @rule archive/goes-with-its-life: What deletes a life deletes its archives first, those too that no index names. (test:
+ * @rule stores/goes-with-its-life: What deletes a life deletes its archives first, those too that no index names. (test:
  *   test/stores/archive.test.ts)
  */
 import { createHash } from 'node:crypto';

@@ -137,11 +137,11 @@ export interface Archived {
   isStandIn(result: JsonValue): boolean;
   /** The result that it stands for; any other as it is. */
   openResult(key: ConversationKey, effect: string, result: JsonValue): Promise<JsonValue>;
-  /** On the place, read back and in the index, once it resolves (archive/written-before-removed). */
+  /** On the place, read back and in the index, once it resolves (stores/written-before-removed). */
   write(key: ConversationKey, content: ToArchive): Promise<ArchiveRecord>;
   /** Takes an object of the life into the index that is not in it; false where it cannot be read. */
   adopt(key: ConversationKey, name: string): Promise<boolean>;
-  /** (archive/goes-with-its-life) */
+  /** (stores/goes-with-its-life) */
   removeLife(key: ConversationKey): Promise<void>;
   withLives<Storage extends { remove(key: ConversationKey, attempt: string): Promise<void> }>(storage: Storage): Storage;
   /** The same ports, which find there what the store has no more. */
