@@ -25,7 +25,7 @@ export interface KeyedOptions {
 
 /** Names a key, which nothing shows: no one finds the key by it. */
 export function toAccount(apiKey: string): { readonly account?: string } {
-  return apiKey === '' ? {} : { account: createHash('sha256').update(`perdura account ${apiKey}`).digest('hex').slice(0, 12) };
+  return apiKey === '' ? {} : { account: createHash('sha256').update('perdura account ').update(apiKey).digest('hex').slice(0, 12) };
 }
 
 export interface GuardedCall<Event> {

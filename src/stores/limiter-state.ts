@@ -14,12 +14,12 @@ import {
   GUESSED,
   GUESS_GROWS,
   LEARNS_FROM,
-  LEAST_GUESSED,
-  LEAST_RATIO,
+  MIN_GUESSED,
+  MIN_RATIO,
   MAX_WAIT_MS,
   MIN_WAIT_MS,
-  MOST_GUESSED,
-  MOST_RATIO,
+  MAX_GUESSED,
+  MAX_RATIO,
   RESERVE,
   SOURCES,
   type LimitClaim,
@@ -353,7 +353,7 @@ function learnRatio(known: Bucket, of: { readonly estimated: number; readonly re
   const filled = known.seen + known.rate * (of.now - known.seenAt);
   // A bucket that was full says nothing of what was taken out meanwhile.
   if (known.seen >= 0 && filled < known.limit) {
-    const ratio = Math.min(MOST_RATIO, Math.max(LEAST_RATIO, (filled - of.remaining) / more));
+    const ratio = Math.min(MAX_RATIO, Math.max(MIN_RATIO, (filled - of.remaining) / more));
     known.ratio = known.ratio * 0.7 + ratio * 0.3;
   }
   Object.assign(known, { seen: of.remaining, seenAt: of.now, seenEstimated: of.estimated });
@@ -379,14 +379,14 @@ export function release(state: LimiterState, id: string, { refusedMs, input, out
     const [known, base, need] = [state.buckets[kind], lease.base[kind], lease.need[kind]];
     if (!known || base === undefined || need === undefined || base <= 0) continue;
     known.level = Math.min(known.limit, known.level + need - (used[kind] ?? 0));
-    known.ratio = known.ratio * 0.9 + 0.1 * Math.min(MOST_RATIO, Math.max(LEAST_RATIO, (used[kind] ?? 0) / base));
+    known.ratio = known.ratio * 0.9 + 0.1 * Math.min(MAX_RATIO, Math.max(MIN_RATIO, (used[kind] ?? 0) / base));
   }
 }
 
 function slowDown(state: LimiterState, refusedMs: number): void {
   const known = (state.buckets.requests ??= newBucket(2 * GUESSED, 0, 0, BY_REFUSALS));
   if (known.source !== BY_REFUSALS) return;
-  const limit = Math.max(LEAST_GUESSED, known.limit / 2);
+  const limit = Math.max(MIN_GUESSED, known.limit / 2);
   // Empty when the provider takes requests again: not all that wait go out at once.
   Object.assign(known, { limit, rate: limit / 60_000, level: (-limit / 60_000) * refusedMs });
 }
@@ -395,7 +395,7 @@ function speedUp(state: LimiterState): void {
   const known = state.buckets.requests;
   if (known?.source !== BY_REFUSALS) return;
   const limit = known.limit * GUESS_GROWS;
-  if (limit > MOST_GUESSED) delete state.buckets.requests;
+  if (limit > MAX_GUESSED) delete state.buckets.requests;
   else Object.assign(known, { limit, rate: limit / 60_000 });
 }
 

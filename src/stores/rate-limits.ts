@@ -87,12 +87,12 @@ export const RESERVE = 0.02;
 /** Share of a limit that must have been estimated for before what was counted says how the provider counts. */
 export const LEARNS_FROM = 0.02;
 /** Of what an estimate counts for. */
-export const [LEAST_RATIO, MOST_RATIO] = [0.02, 100];
+export const [MIN_RATIO, MAX_RATIO] = [0.02, 100];
 /** Of a new state. */
 export const FIRST_DURATION_MS = 10_000;
 /** A state that no call has touched for so long is forgotten. */
 export const FORGOTTEN_MS = 24 * 3_600_000;
 /** Requests a minute that are tried with a provider that refuses and does not say how many it takes. */
-export const [GUESSED, LEAST_GUESSED, MOST_GUESSED] = [60, 6, 6_000];
+export const [GUESSED, MIN_GUESSED, MAX_GUESSED] = [60, 6, 6_000];
 /** With each call that was taken; after some thirty it is twice as much. */
 export const GUESS_GROWS = 1.02;

@@ -28,12 +28,12 @@ import {
   GUESSED,
   GUESS_GROWS,
   LEARNS_FROM,
-  LEAST_RATIO,
-  LEAST_GUESSED,
+  MIN_RATIO,
+  MIN_GUESSED,
   MAX_WAIT_MS,
   MIN_WAIT_MS,
-  MOST_GUESSED,
-  MOST_RATIO,
+  MAX_GUESSED,
+  MAX_RATIO,
   RESERVE,
   type RateLimits,
   type Taken,
@@ -238,7 +238,7 @@ local function learnRatio(known, estimated, remaining)
   if known.seen >= 0 and (more <= 0 or more * known.ratio < known.limit * ${LEARNS_FROM}) then return end
   local filled = known.seen + known.rate * (now - known.seenAt)
   if known.seen >= 0 and filled < known.limit then
-    local ratio = math.min(${MOST_RATIO}, math.max(${LEAST_RATIO}, (filled - remaining) / more))
+    local ratio = math.min(${MAX_RATIO}, math.max(${MIN_RATIO}, (filled - remaining) / more))
     known.ratio = known.ratio * 0.7 + ratio * 0.3
   end
   known.seen, known.seenAt, known.seenEstimated = remaining, now, estimated
@@ -300,14 +300,14 @@ local function release()
       buckets.requests = requests
     end
     if requests.source == ${BY_REFUSALS} then
-      local limit = math.max(${LEAST_GUESSED}, requests.limit / 2)
+      local limit = math.max(${MIN_GUESSED}, requests.limit / 2)
       requests.limit, requests.rate, requests.level = limit, limit / 60000, (-limit / 60000) * given.refusedMs
     end
     return
   end
   if requests and requests.source == ${BY_REFUSALS} then
     local limit = requests.limit * ${GUESS_GROWS}
-    if limit > ${MOST_GUESSED} then buckets.requests = nil else requests.limit, requests.rate = limit, limit / 60000 end
+    if limit > ${MAX_GUESSED} then buckets.requests = nil else requests.limit, requests.rate = limit, limit / 60000 end
   end
   if not lease then return end
   state.duration = math.max(100, state.duration * 0.9 + (now - lease.at) * 0.1)
@@ -317,7 +317,7 @@ local function release()
     local known, base, need = buckets[kind], lease.base[kind], lease.need[kind]
     if known and base and need and base > 0 then
       known.level = math.min(known.limit, known.level + need - count)
-      known.ratio = known.ratio * 0.9 + 0.1 * math.min(${MOST_RATIO}, math.max(${LEAST_RATIO}, count / base))
+      known.ratio = known.ratio * 0.9 + 0.1 * math.min(${MAX_RATIO}, math.max(${MIN_RATIO}, count / base))
     end
   end
 end

@@ -185,6 +185,7 @@ const SIGNALS: Readonly<Record<string, Any>> = {
   child,
   parent: order,
   rename: fields({ title: texts }, []),
+  upgrade: fields({ parked: fc.boolean() }, ['parked']),
   event,
   consolidated: news,
 };

@@ -13,6 +13,7 @@ import {
   OIDC_PACKAGES,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
+  S3_PACKAGE,
   TOKENIZER_PACKAGE,
 } from '../../src/platform/optional-package.js';
 import { PROVIDERS } from '../../src/models/known-models.js';
@@ -61,6 +62,7 @@ test('all that is loaded so is an optional peer, in the version that the tests r
       MCP_PACKAGE,
       MCP_SERVER_PACKAGE,
       OTEL_PACKAGE,
+      S3_PACKAGE,
       TOKENIZER_PACKAGE,
     ]),
   ].sort();

@@ -1,7 +1,7 @@
 /** What README and the pages of docs/ show as settings is taken by what reads them. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { webhookRules } from '../../src/config/webhooks.js';
+import { tenantBudgetRules, webhookRules } from '../../src/config/webhooks.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import { parseAuthFile } from '../../src/gateway/access/auth-file.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
@@ -21,7 +21,8 @@ test.each(samples)('%s, sample %i is read as it stands', (page, _at, text) => {
     expect(parseAuthFile(text, page)).toMatchObject(sample as object);
     return;
   }
-  const rest = Array.isArray(sample) ? webhookRules : agentConfigSchema;
+  const rules = text.includes('"day"') ? tenantBudgetRules : webhookRules;
+  const rest = Array.isArray(sample) ? rules : agentConfigSchema;
   const schema = text.includes('"mcpServers"') ? mcpConfigSchema.strict() : rest;
   expect(schema.safeParse(sample).error?.issues ?? []).toEqual([]);
 });

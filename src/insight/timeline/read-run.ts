@@ -213,13 +213,16 @@ function toBar(
       const { turn, name: tool, target, callId } = (input ?? {}) as Partial<RunToolInput>;
       const result = end?.output as Partial<ToolFinished> | undefined;
       const isBad = result?.outcome !== undefined && result.outcome !== 'ok';
+      // Its task queue had no worker, so it is scheduled again.
+      const isUnserved = end?.outcome === 'timed-out' && started === undefined;
       return {
         turn,
         bar: {
           ...bar,
           label: words(tool ?? name),
-          detail: words(target ?? ''),
+          detail: isUnserved ? 'waits for a worker of its task queue' : words(target ?? ''),
           callId: callId ?? null,
+          ...(isUnserved && { lane: 'retry' as const }),
           ...(isBad && { outcome: 'failed' as const, failure: `the tool ended with: ${words(String(result.outcome))}` }),
         },
       };

@@ -34,7 +34,7 @@ export interface Due {
 const OBJECT_BYTES = 8 * 1024 * 1024;
 const ENTRIES_AT_ONCE = 200;
 /** Less is not worth an object. */
-const LEAST_BYTES = 4 * 1024;
+const MIN_BYTES = 4 * 1024;
 
 export async function archiveLife(store: Store, key: ConversationKey, due: Due): Promise<Collected & { readonly why?: WhyNot }> {
   const collected: Collected = { objects: 0, entries: 0, bodies: 0, results: 0, plain: 0, bytes: 0 };
@@ -91,7 +91,7 @@ async function choose(store: Store, key: ConversationKey, { before, isIdle }: Du
   const stored = await store.contents.bodyRefs(key);
   const wanted = isIdle && firstKept === Infinity ? stored : stored.filter((ref) => dueRefs.has(ref) && !needed.has(ref));
   // What is left is not worth an object, each time.
-  if (bytes < LEAST_BYTES && wanted.length === 0) return undefined;
+  if (bytes < MIN_BYTES && wanted.length === 0) return undefined;
   return { contents: inObjects(gather(store, key, isDue, wanted, firstKept)) };
 }
 

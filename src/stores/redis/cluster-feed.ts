@@ -17,7 +17,7 @@ import { createFeedTail, type FeedFollower, type FeedTail } from '../feed-tail.j
 import type { RedisCluster } from './cluster.js';
 import { isReply, mayPass } from './replies.js';
 
-/** The channel by which a connection of protocol 2 is told of changes. */
+/** The channel by which a connection of protocol 2 hears of changes. */
 const CHANGED = '__redis__:invalidate';
 /** A feed of which nothing was heard for so long is looked up. */
 const SILENT_MS = 5_000;

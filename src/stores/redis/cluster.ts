@@ -6,7 +6,7 @@
  * - A command settles within `commandTimeoutMs`, whatever it waits for: nodes, slots, redirections. The outcome is then unknown
  *   (stores/rejected-is-unknown).
  * - A node that refuses a write because it is no primary any more, or loads, gets the command again after a look at who has the slot.
- * - Replication is asynchronous: what a failover promotes may lack the last writes. `onDoubt` is told of each sign of one, before the answer
+ * - Replication is asynchronous: what a failover promotes may lack the last writes. `onDoubt` hears each sign of one, before the answer
  *   of the command that has met it, so that what was answered before is relied on no more.
  */
 import { Cluster, Command, Redis, type RedisOptions } from 'ioredis';
