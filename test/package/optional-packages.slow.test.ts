@@ -89,7 +89,7 @@ test(
   async () => {
     const { peerDependencies } = JSON.parse(readFileSync(join(project.perdura, 'package.json'), 'utf8')) as { peerDependencies: object };
     const there = Object.keys(peerDependencies).filter((name) => existsSync(join(project.dir, 'node_modules', name)));
-    expect([Object.keys(peerDependencies).length, there]).toEqual([14, []]);
+    expect([Object.keys(peerDependencies).length, there]).toEqual([15, []]);
 
     await startWorker();
     expect(await perdura('-p', 'hello')).toMatchObject({ code: 0, said: expect.stringMatching(/\w/) });

@@ -29,6 +29,7 @@ let circuits: Circuits | undefined;
 beforeAll(async () => {
   second = await startChatApi({ answer: (request) => scripted(request) });
   world = await startWorld({
+    withoutLimits: true,
     // Shown while it lasts.
     holds: (why) => why.endsWith('rate-limit'),
     answer: stage.answer,

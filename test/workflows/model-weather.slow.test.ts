@@ -27,7 +27,12 @@ let world: World;
 beforeAll(async () => {
   // Shown while they last; in memory the test lets their time pass.
   const holds = (why: string): boolean => /^waiting for .*(rate-limit|overloaded)$/.test(why);
-  world = await startWorld({ answer: stage.answer, idleMs: 30_000, holds });
+  world = await startWorld({
+    withoutLimits: true,
+    answer: stage.answer,
+    idleMs: 30_000,
+    holds,
+  });
   await world.writeAgent('impatient', { limits: { modelTimeoutMs: 30_000 } });
 });
 afterAll(() => world.close());
