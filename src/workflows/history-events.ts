@@ -12,8 +12,8 @@ export interface CommandEvents {
 
 /** Events that a job comes from; none for an update, which is an event only with the command that accepts it. */
 export function eventsOfJob(job: Job): number {
-  // An activity has begun before it ends, but where it was cancelled.
-  if (job.resolveActivity) return job.resolveActivity.result?.cancelled ? 1 : 2;
+  // An activity has begun before it ends, but where it was cancelled, or no worker took it.
+  if (job.resolveActivity) return job.resolveActivity.result?.cancelled || wasNotTaken(job) ? 1 : 2;
   const isEvent =
     job.initializeWorkflow ??
     job.signalWorkflow ??
@@ -24,6 +24,13 @@ export function eventsOfJob(job: Job): number {
     job.resolveChildWorkflowExecutionStart ??
     job.resolveChildWorkflowExecution;
   return isEvent ? 1 : 0;
+}
+
+/** TIMEOUT_TYPE_SCHEDULE_TO_START of Temporal. */
+const NOT_TAKEN = 2;
+
+function wasNotTaken({ resolveActivity }: Job): boolean {
+  return resolveActivity?.result?.failed?.failure?.cause?.timeoutFailureInfo?.timeoutType === NOT_TAKEN;
 }
 
 /** Temporal writes that an activity has begun when it has ended; one that was cancelled or timed out may never have begun. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freePort } from '../../src/testing/temporal-server.js';
+import { steadyPort } from './temporal-cluster.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 
 const SLOTS = 16_384;
@@ -101,7 +101,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
   try {
     await Promise.all(
       Array.from({ length: masters * (1 + replicas) }, async (_, i) => {
-        const [port, bus, folder] = [await freePort(), await freePort(), join(dir, String(i))];
+        const [port, bus, folder] = [await steadyPort(), await steadyPort(), join(dir, String(i))];
         await mkdir(folder);
         const start = async (): Promise<RedisServer> => {
           const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs), '--cluster-port', String(bus)];

@@ -297,7 +297,7 @@ function killIfThere(pid: number): void {
 }
 
 /** Below those that the system gives to connections: while its process is dead no other takes it. */
-async function steadyPort(): Promise<number> {
+export async function steadyPort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
     if (!(await isListening(`${HOST}:${port}`))) return port;
