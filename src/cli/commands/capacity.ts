@@ -54,7 +54,7 @@ function showCapacity({ attachmentKb, ...options }: CapacityOptions): Answer {
       .map(([what, value, why]) => `${what.padEnd(16)}${value.padEnd(22)}${why}`)
       .join('\n'),
     notes: [
-      `by measurements of ${report.measured}; try it with your agents before you rely on it`,
+      `by figures of ${report.measured}; try it with your agents before you rely on it`,
       ...(report.modelUsd.perDay === null ? [`the price of ${load.model} is not known: its cost is not either`] : []),
     ],
   };
