@@ -1,5 +1,5 @@
 /**
- * What of a life lies in an archive, and how it is read as if it were in the store.
+ * What of a life is in an archive, and how it is read as if it were in the store.
  *
  * The store has an index of it, a small collection of the life: which objects, and which slots, bodies and results are in each. An object
  * is lines of JSON, compressed and sealed; its name ends in the SHA-256 of its bytes, by which it is checked when it is written and
@@ -71,7 +71,7 @@ export function createArchived({ place, atRest, open, log }: ArchivedOptions): A
   const need = (attempt: string): ArchivePlace => {
     if (place !== undefined) return place;
     throw new StoreUnavailable(
-      `cannot ${attempt}: it lies in an archive, and PERDURA_ARCHIVE is not set here: set it as for all other processes`,
+      `cannot ${attempt}: it is in an archive, and PERDURA_ARCHIVE is not set here: set it as for all other processes`,
     );
   };
 

@@ -57,7 +57,7 @@ export interface Store {
   readonly uploads: Uploads;
   /** For copies of all that it has. */
   readonly contents: Contents;
-  /** What of it lies in an archive. */
+  /** What of it is in an archive. */
   readonly archived: Archived;
   /**
    * Writes again, with the newest key, what is plain or of an older key, while others write. Live events and the index for search, which

@@ -1,4 +1,4 @@
-/** The ports to entries and long texts, and those to a store as a whole: for copies of it, and for what of it lies in an archive. */
+/** The ports to entries and long texts, and those to a store as a whole: for copies of it, and for what of it is in an archive. */
 import type { BodyRef, Entry, JsonValue } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import type { Spending } from '../records/spending.js';
@@ -83,7 +83,7 @@ export interface Contents {
   readonly open: OpenCollection;
 }
 
-// What lies in an archive (archived.ts).
+// What is in an archive (archived.ts).
 
 export interface ArchivePlace {
   /** For people: no password in it. */
@@ -132,7 +132,7 @@ export interface Archived {
   index(key: ConversationKey): Promise<readonly ArchiveRecord[]>;
   /** Those of `slots` that are there, by slot. */
   readEntries(key: ConversationKey, slots: readonly number[]): Promise<Map<number, Entry>>;
-  /** What stands in the ledger for a result that is there. */
+  /** The place of a stored result in the ledger. */
   standIn(id: string): JsonValue;
   isStandIn(result: JsonValue): boolean;
   /** The result that it stands for; any other as it is. */

@@ -1,4 +1,4 @@
-/** What is old lies in an archive, and is read as if it were in the store, by either kind of store, plain or encrypted. */
+/** What is old is in an archive, and is read as if it were in the store, by either kind of store, plain or encrypted. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -242,7 +242,7 @@ describe('an archive that', () => {
     await archiveLife(store, key, IDLE);
     const without = createRedisStore({ url: server.url });
     opened.push(without);
-    await expect(without.entries.read(key, [1])).rejects.toThrow(/it lies in an archive, and PERDURA_ARCHIVE is not set here/);
+    await expect(without.entries.read(key, [1])).rejects.toThrow(/it is in an archive, and PERDURA_ARCHIVE is not set here/);
     await expect(without.lives.delete(key)).rejects.toThrow(StoreUnavailable);
   });
 
