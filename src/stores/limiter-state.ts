@@ -9,16 +9,14 @@ import {
   BY_REFUSALS,
   BY_SETTING,
   FIRST_DURATION_MS,
+  FIRST_GUESS,
   FORGOTTEN_MS,
   GRACE_MS,
-  GUESSED,
-  GUESS_GROWS,
   LEARNS_FROM,
-  MIN_GUESSED,
+  MAX_GUESS,
   MIN_RATIO,
   MAX_WAIT_MS,
   MIN_WAIT_MS,
-  MAX_GUESSED,
   MAX_RATIO,
   RESERVE,
   SOURCES,
@@ -366,7 +364,7 @@ export function release(state: LimiterState, id: string, { refusedMs, input, out
   delete state.leases[id];
   if (refusedMs !== undefined) {
     state.blocked = Math.max(state.blocked, now + refusedMs);
-    slowDown(state, refusedMs);
+    slowDown(state, lease);
     return;
   }
   speedUp(state);
@@ -383,20 +381,20 @@ export function release(state: LimiterState, id: string, { refusedMs, input, out
   }
 }
 
-function slowDown(state: LimiterState, refusedMs: number): void {
-  const known = (state.buckets.requests ??= newBucket(2 * GUESSED, 0, 0, BY_REFUSALS));
-  if (known.source !== BY_REFUSALS) return;
-  const limit = Math.max(MIN_GUESSED, known.limit / 2);
-  // Empty when the provider takes requests again: not all that wait go out at once.
-  Object.assign(known, { limit, rate: limit / 60_000, level: (-limit / 60_000) * refusedMs });
+/** A provider that says nothing of its limits, and refuses: fewer calls are under way at once. */
+function slowDown(state: LimiterState, lease: Lease | undefined): void {
+  if (LIMIT_KINDS.some((kind) => state.buckets[kind] && bucket(state, kind).source !== BY_REFUSALS)) return;
+  const known = state.buckets.streams;
+  if (!known) state.buckets.streams = { ...newBucket(FIRST_GUESS, 0, FIRST_GUESS, BY_REFUSALS), seenAt: state.at };
+  // Calls that were under way together are refused together: that counts once.
+  else if (lease && lease.at > known.seenAt) Object.assign(known, { limit: Math.max(1, known.limit / 2), seenAt: state.at });
 }
 
 function speedUp(state: LimiterState): void {
-  const known = state.buckets.requests;
+  const known = state.buckets.streams;
   if (known?.source !== BY_REFUSALS) return;
-  const limit = known.limit * GUESS_GROWS;
-  if (limit > MAX_GUESSED) delete state.buckets.requests;
-  else Object.assign(known, { limit, rate: limit / 60_000 });
+  if (known.limit >= MAX_GUESS) delete state.buckets.streams;
+  else known.limit += 1 / known.limit;
 }
 
 export function showLimiter(of: string, state: Omit<LimiterState, 'tickets' | 'leases'>, streams: number, now: number): LimitState {
@@ -406,8 +404,16 @@ export function showLimiter(of: string, state: Omit<LimiterState, 'tickets' | 'l
       const known = state.buckets[kind];
       if (!known) return [];
       const { limit, rate, level, source } = known;
-      const left = kind === 'streams' ? limit - streams : Math.max(0, Math.floor(level));
-      return [{ kind, limit, left, ...(rate > 0 && { perMs: Math.round(limit / rate) }), source: SOURCES[source] ?? 'answers' }];
+      const left = Math.max(0, Math.floor(kind === 'streams' ? limit - streams : level));
+      return [
+        {
+          kind,
+          limit: Math.floor(limit),
+          left,
+          ...(rate > 0 && { perMs: Math.round(limit / rate) }),
+          source: SOURCES[source] ?? 'answers',
+        },
+      ];
     }),
     streams,
     waiting: Object.keys(state.flows)

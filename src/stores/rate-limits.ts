@@ -92,7 +92,9 @@ export const [MIN_RATIO, MAX_RATIO] = [0.02, 100];
 export const FIRST_DURATION_MS = 10_000;
 /** A state that no call has touched for so long is forgotten. */
 export const FORGOTTEN_MS = 24 * 3_600_000;
-/** Requests a minute that are tried with a provider that refuses and does not say how many it takes. */
-export const [GUESSED, MIN_GUESSED, MAX_GUESSED] = [60, 6, 6_000];
-/** With each call that was taken; after some thirty it is twice as much. */
-export const GUESS_GROWS = 1.02;
+/**
+ * Calls under way at once, with a provider that refuses and does not say how many it takes: after the first refusal, and from where on they
+ * are not counted any more. A refusal halves them, and each round of answers makes them one more, as TCP does with its window: a rate would
+ * have to be known, and fall for ever with a provider that refuses by chance.
+ */
+export const [FIRST_GUESS, MAX_GUESS] = [32, 64];

@@ -23,16 +23,14 @@ import {
   BY_REFUSALS,
   BY_SETTING,
   FIRST_DURATION_MS,
+  FIRST_GUESS,
   FORGOTTEN_MS,
   GRACE_MS,
-  GUESSED,
-  GUESS_GROWS,
   LEARNS_FROM,
+  MAX_GUESS,
   MIN_RATIO,
-  MIN_GUESSED,
   MAX_WAIT_MS,
   MIN_WAIT_MS,
-  MAX_GUESSED,
   MAX_RATIO,
   RESERVE,
   type RateLimits,
@@ -286,29 +284,37 @@ local function learn()
   end
 end
 
+local function slowDown(lease)
+  for _, one in pairs(buckets) do
+    if one.source ~= ${BY_REFUSALS} then return end
+  end
+  local known = buckets.streams
+  if not known then
+    buckets.streams = newBucket(${FIRST_GUESS}, 0, ${FIRST_GUESS}, ${BY_REFUSALS})
+    buckets.streams.seenAt = state.at
+  elseif lease and lease.at > known.seenAt then
+    known.limit, known.seenAt = math.max(1, known.limit / 2), state.at
+  end
+end
+
+local function speedUp()
+  local known = buckets.streams
+  if not known or known.source ~= ${BY_REFUSALS} then return end
+  if known.limit >= ${MAX_GUESS} then buckets.streams = nil else known.limit = known.limit + 1 / known.limit end
+end
+
 local function release()
   local id = given.id
   leave(id)
   local lease = unpacked(KEYS[4], id)
   redis.call('HDEL', KEYS[4], id)
   redis.call('ZREM', KEYS[5], 'l' .. id)
-  local requests = buckets.requests
   if given.refusedMs then
     state.blocked = math.max(state.blocked, now + given.refusedMs)
-    if not requests then
-      requests = newBucket(${2 * GUESSED}, 0, 0, ${BY_REFUSALS})
-      buckets.requests = requests
-    end
-    if requests.source == ${BY_REFUSALS} then
-      local limit = math.max(${MIN_GUESSED}, requests.limit / 2)
-      requests.limit, requests.rate, requests.level = limit, limit / 60000, (-limit / 60000) * given.refusedMs
-    end
+    slowDown(lease)
     return
   end
-  if requests and requests.source == ${BY_REFUSALS} then
-    local limit = requests.limit * ${GUESS_GROWS}
-    if limit > ${MAX_GUESSED} then buckets.requests = nil else requests.limit, requests.rate = limit, limit / 60000 end
-  end
+  speedUp()
   if not lease then return end
   state.duration = math.max(100, state.duration * 0.9 + (now - lease.at) * 0.1)
   if lease.isHeard == 1 or not given.input or not given.output then return end

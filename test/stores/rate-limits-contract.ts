@@ -3,7 +3,15 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { LEASE_MS, type PerKind, type SeenLimits } from '../../src/records/rate-limit.js';
 import { learn, newLimiter, release, take, withPeriods, type LimiterState } from '../../src/stores/limiter-state.js';
-import { BACKGROUND_COST, GRACE_MS, MAX_WAIT_MS, type LimitClaim, type RateLimits, type Taken } from '../../src/stores/rate-limits.js';
+import {
+  BACKGROUND_COST,
+  GRACE_MS,
+  MAX_WAIT_MS,
+  type LimitClaim,
+  type Outcome,
+  type RateLimits,
+  type Taken,
+} from '../../src/stores/rate-limits.js';
 
 const START = 1_738_100_000_000;
 const HOUR = { limit: 60, remaining: 60, resetMs: 0 };
@@ -164,19 +172,40 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       expect((await Promise.all(spent)).filter(({ status }) => status === 'granted').length).toBeGreaterThan(90);
     });
 
-    test('wait as long as a provider wants, then slowly, where it says nothing of its limits', async () => {
+    test('wait as long as a provider wants, then go out fewer at once, where it says nothing of its limits', async () => {
+      const round = async (name: string): Promise<string[]> => {
+        const all = Array.from({ length: 40 }, (_, i) => `${name}${i}`);
+        const taken = await Promise.all(all.map(async (id) => ({ id, ...(await limits.take(of, call(id, { set: {} }))) })));
+        return taken.filter(({ status }) => status === 'granted').map(({ id }) => id);
+      };
+      const end = (ids: string[], outcome: Outcome) => Promise.all(ids.map((id) => limits.release(of, id, outcome)));
       await limits.take(of, call('a', { set: {} }));
       await limits.release(of, 'a', { refusedMs: 5_000 });
       expect(await limits.take(of, call('b', { set: {} }))).toMatchObject({ status: 'wait', position: 1 });
-      passes(5_000);
-      expect(await limits.take(of, call('b', { set: {} }))).toMatchObject({ status: 'wait', position: 1 });
-      passes(2_000);
-      expect(await limits.take(of, call('b', { set: {} }))).toEqual({ status: 'granted' });
-      passes(10);
-      expect(await limits.take(of, call('c', { set: {} }))).toMatchObject({ status: 'wait', position: 1 });
       await limits.release(of, 'b', {});
-      expect((await limits.list()).find((one) => one.of === of)).toMatchObject({ limits: [{ kind: 'requests', source: 'refusals' }] });
-    });
+      passes(5_001);
+      const first = await round('c');
+      expect(first).toHaveLength(32);
+      expect((await limits.list()).find((one) => one.of === of)).toMatchObject({
+        limits: [{ kind: 'streams', limit: 32, source: 'refusals' }],
+      });
+      // All of one round count once.
+      await end(first, { refusedMs: 1_000 });
+      passes(60_000);
+      const second = await round('d');
+      expect(second).toHaveLength(16);
+      // A round that goes well makes it one more, and a provider that refuses one call in twenty by chance leaves several under way.
+      await end(second, {});
+      passes(60_000);
+      expect((await round('e')).length).toBe(16);
+      for (let i = 0, more = 0; i < 200; i++) {
+        passes(60_000);
+        const now = await round(`f${i}.`);
+        for (const id of now) await limits.release(of, id, ++more % 20 === 0 ? { refusedMs: 1_000 } : {});
+      }
+      passes(60_000);
+      expect((await round('g')).length).toBeGreaterThanOrEqual(3);
+    }, 60_000);
 
     test('decide as the pure functions do, call by call', async () => {
       const id = fc.integer({ min: 0, max: 14 }).map((n) => `call-${n}`);
