@@ -21,7 +21,8 @@ const USAGE = `Usage: npm run bench -- [row …] [--quick] [--redis-cluster] [-o
 Rows: ${ROWS.map(({ name }) => name).join(', ')}; all of them by default.
 --redis-cluster measures on a Redis Cluster of six processes; with --compare FILE of a run without it, what that costs.
 --check compares with the latest results in bench/results, --compare with those in FILE: the exit code is 1 where a row has become worse by
-more than its noise. --check and --write are refused, with exit code 3, while other processes take more than a tenth of a core.`;
+more than its noise. --write keeps what was measured in FILE, each row with its date, in place of the rows of these names.
+--check and --write are refused, with exit code 3, while other processes take more than a tenth of a core.`;
 
 export function parseArguments(argv: readonly string[]): Asked | { readonly problem: string } {
   try {
@@ -42,8 +43,8 @@ export function parseArguments(argv: readonly string[]): Asked | { readonly prob
     if (!['table', 'json'].includes(values.output)) return { problem: `-o takes table or json.\n${USAGE}` };
     const rows = positionals.length === 0 ? ROWS : ROWS.filter(({ name }) => positionals.includes(name));
     if (values.check && values.compare !== undefined) return { problem: `--check and --compare name two files.\n${USAGE}` };
-    if (values.write !== undefined && (values.quick || positionals.length > 0))
-      return { problem: `--write keeps a whole run: leave out --quick and the names of rows.\n${USAGE}` };
+    if (values.write !== undefined && values.quick)
+      return { problem: `--write keeps what was measured in full: leave out --quick.\n${USAGE}` };
     const isCluster = values['redis-cluster'];
     if (isCluster && (values.check || values.write !== undefined))
       return { problem: `--check and --write are about one Redis: use --compare FILE with --redis-cluster.\n${USAGE}` };

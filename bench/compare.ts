@@ -1,5 +1,5 @@
 /** This run against the kept one of a release. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Measured } from './row.js';
 
@@ -27,6 +27,19 @@ export function readKept(file: string): readonly Measured[] {
   const { rows } = JSON.parse(readFileSync(file, 'utf8')) as { readonly rows?: readonly Measured[] };
   if (!Array.isArray(rows)) throw new Error('it has no rows: it must be what `npm run bench -- -o json` printed');
   return rows as readonly Measured[];
+}
+
+/** What a file of results has after a run: its rows in place of those of the same name. Each row says when it was measured. */
+export function keepRows<Run extends { readonly date: string; readonly rows: readonly Measured[] }>(file: string, run: Run): Run {
+  const fresh = run.rows.map((row) => ({ ...row, date: run.date }));
+  const names = new Set(fresh.map(({ row }) => row));
+  const before = existsSync(file) ? readKept(file) : [];
+  const [first] = fresh;
+  // Together, where the first of them stood.
+  const at = before.findIndex(({ row }) => names.has(row));
+  const others = before.filter(({ row }) => !names.has(row));
+  const place = first === undefined || at < 0 ? others.length : before.slice(0, at).filter(({ row }) => !names.has(row)).length;
+  return { ...run, rows: [...others.slice(0, place), ...fresh, ...others.slice(place)] };
 }
 
 const RESULTS = join('bench', 'results');

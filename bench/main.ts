@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { parseArguments } from './arguments.js';
 import { capacityConstants } from './capacity.js';
-import { compare, renderComparison } from './compare.js';
+import { compare, keepRows, renderComparison } from './compare.js';
 import { describeMachine } from './machine.js';
 import { MOST_CORES, watchOtherWork, type OtherWork } from './other-work.js';
 import { FULL, QUICK, type Measured } from './row.js';
@@ -39,8 +39,9 @@ export async function main(argv: readonly string[]): Promise<number> {
     const whole = { ...machine, loadAfter: describeMachine('').load, quick: asked.quick, rows: measured };
     process.stdout.write(asked.json ? `${JSON.stringify(whole, null, 2)}\n` : renderTable(whole));
     if (asked.write !== undefined) {
-      writeFileSync(asked.write, `${JSON.stringify(whole, null, 2)}\n`);
-      writeFileSync(join('data', 'capacity.json'), `${JSON.stringify(capacityConstants(measured, machine.date), null, 2)}\n`);
+      const kept = keepRows(asked.write, whole);
+      writeFileSync(asked.write, `${JSON.stringify(kept, null, 2)}\n`);
+      writeFileSync(join('data', 'capacity.json'), `${JSON.stringify(capacityConstants(kept.rows, machine.date), null, 2)}\n`);
     }
     if (asked.compare === undefined) return 0;
     const comparison = compare(measured, asked.compare.rows);

@@ -70,6 +70,8 @@ export const QUICK: Amount = {
 /** One line of the table. Times in ms unless `unit` says otherwise. */
 export interface Measured {
   readonly row: string;
+  /** ISO time, in a file of results. */
+  readonly date?: string;
   readonly product: number;
   readonly floor?: number;
   readonly unit: string;

@@ -18,7 +18,9 @@ import { runJest } from './run-jest.mjs';
 import { findClusterPrograms } from './temporal-cluster.mjs';
 import { failedTests, judge, MAX_RERUN_FILES } from './unstable.mjs';
 
+/** Of a tier, with what is run once more; that has some minutes in any case. */
 const LONGEST_MS = (process.env.PERDURA_LONG === '1' ? 240 : 66) * 60_000;
+const RERUN_MS = 10 * 60_000;
 const UNSTABLE = join(root, 'test', 'unstable.json');
 
 await run(async () => {
@@ -75,6 +77,7 @@ function testEnvironment(extra) {
 
 /** A file that could not even be loaded counts as one failed test. */
 async function runTier(tier, args, env) {
+  const until = Date.now() + LONGEST_MS;
   const { code, results } = await runJest(tier, args, { env, longestMs: LONGEST_MS });
   if (results === undefined) process.stderr.write(`\njest ended with code ${code} before it wrote results.\n`);
   const failed = failedTests(results, root);
@@ -85,7 +88,8 @@ async function runTier(tier, args, env) {
     return { ...counts, red: failed, unstable: [], withoutBrowser, code: failed.length > 0 || results === undefined ? 1 : code };
 
   process.stderr.write(`\n${files.length} failed, and are run once more, alone:\n${files.map((file) => `  ${file}\n`).join('')}`);
-  const rerun = await runJest(tier, ['--runInBand', '--runTestsByPath', ...files], { env, longestMs: LONGEST_MS });
+  const longestMs = Math.max(RERUN_MS, until - Date.now());
+  const rerun = await runJest(tier, ['--runInBand', '--runTestsByPath', ...files], { env, longestMs });
   const again = rerun.results === undefined ? failed : failedTests(rerun.results, root);
   const { red, unstable } = judge({ failed, again, known: JSON.parse(readFileSync(UNSTABLE, 'utf8')) });
   return { ...counts, passed: counts.passed + unstable.length, red, unstable, withoutBrowser, code: 0 };

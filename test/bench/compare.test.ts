@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compare, latestResults, renderComparison } from '../../bench/compare.js';
+import { compare, keepRows, latestResults, renderComparison } from '../../bench/compare.js';
 import type { Measured } from '../../bench/row.js';
 
 const row = (name: string, more: Partial<Measured>): Measured => ({
@@ -61,6 +61,25 @@ test('the latest results are those of the highest version', () => {
     expect(() => latestResults(folder)).toThrow('has no results of a release');
     for (const name of ['0.9.0.json', '0.10.0.json', '0.2.0.json', 'peers.json', 'README.md']) writeFileSync(join(folder, name), '{}');
     expect(latestResults(folder)).toBe(join(folder, '0.10.0.json'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('rows that were measured again stand where they stood, with their date, and the others stay', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'perdura-results-'));
+  try {
+    const file = join(folder, '0.1.0.json');
+    const run = (date: string, ...rows: Measured[]) => keepRows(file, { date, rows });
+    const whole = run('2026-01-01', row('a', { product: 1 }), row('b', { product: 2 }), row('c', { product: 3 }));
+    writeFileSync(file, JSON.stringify(whole));
+    const again = run('2026-02-02', row('b', { product: 20 }), row('d', { product: 4 }));
+    expect(again.rows.map(({ row: name, product, date }) => [name, product, date])).toEqual([
+      ['a', 1, '2026-01-01'],
+      ['b', 20, '2026-02-02'],
+      ['d', 4, '2026-02-02'],
+      ['c', 3, '2026-01-01'],
+    ]);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -76,8 +76,9 @@ describe('with files', () => {
   test('what counts is the last message, and one that is at work stays', async () => {
     const id = world.id();
     const held = gate();
-    stage.play(id, text('Good morning.'), { ...text('I am thinking.'), hold: held });
     await world.client.send(id, say(id, 'good morning'), { start: { scope: 'busy' } });
+    // Not before: a call that is made again takes the next line.
+    stage.play(id, { ...text('I am thinking.'), hold: held });
     const answer = world.client.send(id, say(id, 'and how are you?'));
     await held.reached;
     await waitFor(
