@@ -67,8 +67,8 @@ export interface PreparedRequest {
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
   /** Newest first; messages that may be left out; and the request with words in the place of some of them. */
-  readonly files: readonly FileInPrompt[];
-  readonly unproven: readonly Unproven[];
+  readonly files: () => readonly FileInPrompt[];
+  readonly unproven: () => readonly Unproven[];
   readonly without: (words: ReadonlyMap<string, string>) => ModelRequest;
 }
 
@@ -140,12 +140,10 @@ export async function prepareRequest(
     if (counter.by !== 'estimate') return { ...whole, request };
     return { ...whole, request, estimated: estimatePrompt(request), ...(window && { mayBeCut: true }) };
   };
-  const there = read.filter(({ slot }) => slot === undefined || !left.includes(slot));
-  const files = listFiles(there).filter(({ id }) => !refused.has(id));
-  const unproven = listUnproven(there, {
-    turn: input.turn,
-    hasBase: before.length > 0 && !leavesBase(refused),
-  });
+  const there = () => read.filter(({ slot }) => slot === undefined || !left.includes(slot));
+  const files = () => listFiles(there()).filter(({ id }) => !refused.has(id));
+  const hasBase = before.length > 0 && !leavesBase(refused);
+  const unproven = () => listUnproven(there(), { turn: input.turn, hasBase });
   return { ...build(new Map()), files, unproven, without: (words) => build(words).request };
 }
 

@@ -156,9 +156,10 @@ export function listUnproven(
 export interface Asking<T> {
   readonly request: ModelRequest;
   readonly turn: string;
-  readonly files: readonly FileInPrompt[];
+  /** Looked for only once a request is refused. */
+  readonly files: () => readonly FileInPrompt[];
   /** Of `listUnproven`. */
-  readonly unproven: readonly Unproven[];
+  readonly unproven: () => readonly Unproven[];
   /** True: a prompt as long was never answered, and a shorter one has not been tried. */
   readonly doubtsSize: boolean;
   /** The request with words in the place of files and messages. */
@@ -231,9 +232,16 @@ function mayBeInput(
 }
 
 function listTries(
-  { turn, files, unproven, doubtsSize, doubtsReason }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven' | 'doubtsSize' | 'doubtsReason'>,
+  {
+    turn,
+    files: listed,
+    unproven: groupsLeft,
+    doubtsSize,
+    doubtsReason,
+  }: Pick<Asking<unknown>, 'turn' | 'files' | 'unproven' | 'doubtsSize' | 'doubtsReason'>,
   { kind }: ModelFailure,
 ): readonly Part[] {
+  const [files, unproven] = [listed(), groupsLeft()];
   const newest = files.filter((file) => file.turn === turn);
   const single = newest.length > 1 && newest.length <= ONE_BY_ONE ? newest.map((file) => [file]) : [];
   const groups = [...single, newest, ...(files.length > newest.length ? [files] : [])].filter(({ length }) => length > 0);

@@ -106,17 +106,34 @@ function renderMessages(messages: readonly ConversationMessage[], mark: CacheCon
     .flatMap((group, at) => (group.role === 'user' ? [at] : []))
     .slice(-2)
     .map((at) => (groups[at]?.role === 'user' && hasItem(groups[at]) ? at - 1 : at));
-  return groups.map((group, at) =>
-    group.role === 'assistant'
-      ? {
-          role: 'assistant',
-          content: withMark(
-            group.blocks.map((block) => renderBlock(block, wireId)),
-            marked.includes(at) ? mark : undefined,
-          ),
-        }
-      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(at) ? mark : undefined) },
-  );
+  return groups.map((group, at) => {
+    const itsMark = marked.includes(at) ? mark : undefined;
+    const origin = itsMark ? undefined : aloneIn(group);
+    const known = origin && RENDERED.get(origin);
+    if (known) return known;
+    const rendered: MessageParam =
+      group.role === 'assistant'
+        ? {
+            role: 'assistant',
+            content: withMark(
+              group.blocks.map((block) => renderBlock(block, wireId)),
+              itsMark,
+            ),
+          }
+        : { role: 'user', content: renderUserSide(group.messages, wireId, itsMark) };
+    if (origin) RENDERED.set(origin, rendered);
+    return rendered;
+  });
+}
+
+/** By what they were rendered of. A message never changes, and every turn sends the whole of a long conversation. */
+const RENDERED = new WeakMap<object, MessageParam>();
+
+/** What it is rendered of, where nothing beside it counts: ids of calls do. */
+function aloneIn(group: Group): object | undefined {
+  if (group.role === 'assistant') return group.blocks.some(({ kind }) => kind === 'tool-call') ? undefined : group.blocks;
+  const [message, ...more] = group.messages;
+  return message?.role === 'user' && more.length === 0 ? message : undefined;
 }
 
 function hasItem({ messages }: Extract<Group, { role: 'user' }>): boolean {
