@@ -27,7 +27,9 @@ const limitsOf = async (model: string) => (await world.store.rateLimits.list()).
 test('a call without room waits until there is some, and is made once', async () => {
   const model = 'anthropic/claude-waits';
   const account = toAccount('test-key').account ?? '';
-  await world.store.rateLimits.learn(`${model}#${account}`, 'of another worker', { requests: { limit: 60, remaining: 0 } }, {});
+  const [of, held] = [`${model}#${account}`, 'of another worker'];
+  const streams = { set: { streams: 1 }, tenant: '', conversation: held, isBackground: false, input: 1, output: 1 };
+  expect(await world.store.rateLimits.take(of, { id: held, ...streams })).toEqual({ status: 'granted' });
   const other = world.id();
   stage.play(other, text('Here.'));
   await world.client.start(other, { model });
@@ -35,20 +37,22 @@ test('a call without room waits until there is some, and is made once', async ()
   let isOver = false;
   void sent.finally(() => (isOver = true));
   await waitFor(() => waitingOf(other), isRetry);
+  expect(stage.requests(other)).toEqual([]);
+  await world.store.rateLimits.release(of, held, {});
   await waitFor(
     () => world.advance(500),
     () => isOver,
   );
   expect(await sent).toMatchObject({ text: 'Here.', stopReason: 'end' });
   expect(stage.requests(other)).toHaveLength(1);
-  expect(await limitsOf(model)).toMatchObject({ limits: [{ kind: 'requests', limit: 60, source: 'answers' }], streams: 0, waiting: [] });
+  expect(await limitsOf(model)).toMatchObject({ limits: [{ kind: 'streams', limit: 1, source: 'setting' }], streams: 0, waiting: [] });
 });
 
 test('after a refusal no other conversation runs into it: each waits its time, and says where it stands', async () => {
   const model = 'anthropic/claude-refuses';
   const ids = Array.from({ length: 4 }, () => world.id());
   const [first = '', ...others] = ids;
-  for (const id of ids) stage.play(id, ...(id === first ? [rateLimited({ retryAfter: 20 })] : []), text(`Of ${id}`));
+  for (const id of ids) stage.play(id, ...(id === first ? [rateLimited({ retryAfter: 60 })] : []), text(`Of ${id}`));
   await Promise.all(ids.map((id) => world.client.start(id, { model })));
   const send = (id: string) => world.client.send(id, say(id, 'hi'));
   const sent = [send(first)];

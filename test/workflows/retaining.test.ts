@@ -97,6 +97,20 @@ describe('with files', () => {
     await deleteUntilGone('1d', 2, id);
   });
 
+  test("another installation's conversations in the same namespace stay", async () => {
+    const id = await begin({ scope: 'ada', tenant: 'shared' }, true);
+    const other = {
+      ...access(),
+      taskQueue: 'of another installation',
+      store: { ...world.store, scopes: { ...world.store.scopes, list: async () => [] } },
+    };
+    await waitFor(
+      () => findExpired(access(), rules('shared=1d'), later(2)),
+      (due) => due.some((one) => one.id === id),
+    );
+    expect(await findExpired(other, rules('shared=1d'), later(2))).toEqual([]);
+  });
+
   test('what a fork reads stays for as long as the fork; when both are due both go, whichever is older', async () => {
     const id = await begin({ scope: 'forked', tenant: 'parents' }, true);
     const fork = world.id();

@@ -43,7 +43,7 @@ const CLOSE_MS = 60_000;
 
 /** Those that are due at `now`, the oldest first. */
 export async function findExpired(access: ErasureAccess, retention: Retention, now = Date.now()): Promise<Expired[]> {
-  const { store, client, namespace } = access;
+  const { store, client, namespace, taskQueue } = access;
   const found = new Map<string, Candidate>();
   const note = (key: ConversationKey, at: number, isRunning: boolean): void => {
     const [id] = splitChildId(key.conversation);
@@ -56,7 +56,8 @@ export async function findExpired(access: ErasureAccess, retention: Retention, n
   };
   for await (const info of list(client, WORKFLOW_TYPE)) {
     const { scope, into } = toMemo(info);
-    if (scope === undefined || into !== undefined) continue;
+    // Those of another queue may have another store: what is kept of them would be lost half.
+    if (scope === undefined || into !== undefined || info.taskQueue !== taskQueue) continue;
     const at = (info.closeTime ?? info.startTime).getTime();
     note({ namespace, conversation: info.workflowId, life: firstRun(info), scope }, at, info.status.name === 'RUNNING');
   }
