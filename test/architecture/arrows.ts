@@ -261,11 +261,24 @@ export const ARROWS: readonly Row[] = [
     ],
     never: ['@temporalio/worker'],
   },
+  // A report as people read it, in a browser too: pure.
+  { place: 'whatif/report.ts', may: ['records/'], packages: [] },
+  { place: 'whatif/differences.ts', may: ['whatif/report.ts', 'platform/json.ts'], packages: [] },
+  { place: 'whatif/totals.ts', may: ['whatif/report.ts', 'whatif/differences.ts'], packages: [] },
+  { place: 'whatif/summary.ts', may: ['whatif/report.ts', 'whatif/differences.ts', 'whatif/totals.ts'], packages: [] },
+  { place: 'whatif/read-report.ts', may: ['whatif/report.ts', 'records/'], packages: ['valibot'] },
+  {
+    // What conversations become with something changed, and how people read it.
+    place: 'whatif/',
+    may: ['records/', 'platform/', 'models/model.ts', 'models/known-models.ts'],
+    never: ['ioredis'],
+  },
   {
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts'],
+      'whatif/',
     ],
   },
   {
