@@ -23,6 +23,7 @@ import { MCP_SIGN_IN } from './commands/mcp-sign-in.js';
 import { MEMORY } from './commands/memory.js';
 import { MEMORY_DECIDE } from './commands/memory-decide.js';
 import { PROJECT } from './commands/project.js';
+import { REPORT } from './commands/report.js';
 import { RUN } from './commands/run.js';
 import { SCHEDULE } from './commands/schedule.js';
 import { SEARCH } from './commands/search.js';
@@ -49,6 +50,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
+  ['Try changes', REPORT],
   [
     'Administer',
     [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],
@@ -88,7 +90,7 @@ const FIRST_HELP: readonly (readonly [group: string, names: string, meaning: str
 ];
 
 /** They use nothing of the folder. */
-const OUTSIDE = new Set(['init', 'trust', 'completion', 'help']);
+const OUTSIDE = new Set(['init', 'trust', 'completion', 'help', 'report']);
 
 export { endProcessWith };
 
