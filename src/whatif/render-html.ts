@@ -1,6 +1,6 @@
 /**
  * A report as one HTML page. It has no script and asks for nothing: its policy allows its one style, by hash, and nothing else. Whatever is put
- * into it is escaped by the one function that makes markup (`html`).
+ * into it is escaped by the one function that makes markup (`fill`).
  *
  * It is written while the report is read, a conversation at a time. What stands first is known last: a template with slots puts the summary, which
  * is written at the end, before the conversations, for eyes, keyboards and screen readers alike.
@@ -55,7 +55,7 @@ export async function* renderHtml(
     yield markup;
   }
   yield drawSummary(summary.end()).markup;
-  yield '</div>\n</body>\n</html>\n';
+  yield '</main>\n</body>\n</html>\n';
 }
 
 /** The colours and sizes of Perdura's page (web/src/styles/tokens.css), in a file that stands alone. */
@@ -115,10 +115,11 @@ summary::-webkit-details-marker{display:none}
 mark{background:var(--warn-soft);color:inherit;border-radius:2px;box-shadow:0 0 0 1px var(--warn-soft);text-decoration:underline;
 text-decoration-color:var(--warn);text-underline-offset:.2em}
 .call{margin-bottom:.25rem}
-.call>summary{cursor:pointer;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;list-style:none;border-radius:3px}
-.call>summary::before{content:'→ ';color:var(--ink-3)}
+.call>summary{display:flex;gap:.5rem;cursor:pointer;list-style:none;border-radius:3px}
+.call>summary>code{min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.call>summary::before{content:'→';color:var(--ink-3)}
 .call.is-other>summary{color:var(--bad)}
-.call[open]>summary{white-space:normal;overflow-wrap:anywhere}
+.call[open]>summary>code{white-space:normal;overflow-wrap:anywhere}
 .none{color:var(--bad)}
 code,pre{font-family:var(--mono);font-size:.8125rem}
 pre{margin:0 0 .25rem;max-height:18rem;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere;padding:.375rem .5rem;border:1px solid var(--line);border-radius:5px}
@@ -140,7 +141,7 @@ const HEAD = `<!doctype html>
 <style>${STYLE}</style>
 </head>
 <body>
-<div class="report">
+<main class="report">
 <template shadowrootmode="open"><slot name="summary"></slot><slot></slot></template>
 `;
 
@@ -151,7 +152,7 @@ interface Markup {
 type Shown = string | number | Markup | readonly Markup[] | undefined;
 
 /** The one way into the page: what is not markup of this function is text. */
-function html(parts: TemplateStringsArray, ...values: readonly Shown[]): Markup {
+function fill(parts: TemplateStringsArray, ...values: readonly Shown[]): Markup {
   const filled = values.map((value, at) => toMarkup(value) + (parts[at + 1] ?? ''));
   return { markup: (parts[0] ?? '') + filled.join('') };
 }
@@ -171,15 +172,15 @@ const WEIGHTS = { bad: 'Warning: ', other: 'Differs: ', noise: 'May be noise: ',
 
 function drawSummary({ header, about, findings, changes, isWhole, totals }: Summary): Markup {
   const [first = 'A report', ...more] = about;
-  return html`<header slot="summary" class="summary">
+  return fill`<header slot="summary" class="summary">
     <p class="faint">What if · ${header?.madeAt.slice(0, 16).replace('T', ' ')}</p>
     <h1>${cut(first, 300)}</h1>
-    ${more.map((line) => html`<p class="quiet">${cut(line, 500)}</p>`)}
-    ${isWhole ? undefined : html`<p class="finding bad">The report has no totals: what wrote it was stopped before its end, so conversations are missing.</p>`}
+    ${more.map((line) => fill`<p class="quiet">${cut(line, 500)}</p>`)}
+    ${isWhole ? undefined : fill`<p class="finding bad">The report has no totals: what wrote it was stopped before its end, so conversations are missing.</p>`}
     <ul class="findings">
       ${findings.map(
         ({ weight, text }) =>
-          html`<li class="finding ${weight}">
+          fill`<li class="finding ${weight}">
             <span class="mark" aria-hidden="true">${MARKS[weight]}</span><span><span class="unseen">${WEIGHTS[weight]}</span>${text}</span>
           </li> `,
       )}
@@ -203,57 +204,57 @@ function drawChanges(changes: readonly Change[], stopped: number): Markup | unde
       .join(', ');
   const rows = changes.filter(({ kind }) => kind === 'changed' || kind === 'noise');
   const [same, unknown] = [list('same'), list('unknown')];
-  return html`<h2>A conversation, played less recorded</h2>
+  return fill`<h2>A conversation, played less recorded</h2>
     ${
       rows.length === 0
         ? undefined
-        : html`<div class="changes wide" role="region" aria-label="Changes of a conversation" tabindex="0">
+        : fill`<div class="changes wide" role="region" aria-label="Changes of a conversation" tabindex="0">
             <table>
               <thead>
                 <tr>
                   <th scope="col">Measure</th>
-                  <th scope="col">Share</th>
+                  <th scope="col">Change</th>
                   <th scope="col">Mean, with 95 % interval</th>
                   <th scope="col">Against the baseline</th>
                 </tr>
               </thead>
               <tbody>
-                ${rows.map(({ name, share, mean, baseline, kind }) => html`<tr${kind === 'noise' ? html` class="faint"` : undefined}><th scope="row">${name}</th><td>${share}</td><td>${mean}</td><td>${baseline}</td></tr>\n`)}
+                ${rows.map(({ name, share, mean, baseline, kind }) => fill`<tr${kind === 'noise' ? fill` class="faint"` : undefined}><th scope="row">${name}</th><td>${share}</td><td>${mean}</td><td>${baseline}</td></tr>\n`)}
               </tbody>
             </table>
           </div> `
-    }${same === '' ? undefined : html`<p class="faint">The same: ${same}.</p> `}${
-      unknown === '' ? undefined : html`<p class="faint">Not known, since fewer than two can be compared: ${unknown}.</p> `
-    }${stopped === 0 ? undefined : html`<p class="faint">Without ${plural(stopped, 'conversation')} that stopped: what is shorter costs less.</p> `}`;
+    }${same === '' ? undefined : fill`<p class="faint">The same: ${same}.</p> `}${
+      unknown === '' ? undefined : fill`<p class="faint">Not known, since fewer than two can be compared: ${unknown}.</p> `
+    }${stopped === 0 ? undefined : fill`<p class="faint">Without ${plural(stopped, 'conversation')} that stopped: what is shorter costs less.</p> `}`;
 }
 
 function drawConversation(line: ReportedConversation, standing: Standing, isOpen: boolean, turns: number): Markup {
   const lane = mainLane(line.lanes);
   const baseline = lane === line.lanes.baseline ? undefined : line.lanes.baseline;
   const { verdict } = line;
-  return html`<details class="conversation is-${standing}" ${isOpen ? html` open` : undefined}>
+  return fill`<details class="conversation is-${standing}" ${isOpen ? fill` open` : undefined}>
     <summary>
       <span class="name">${cut(line.id, 200)}</span><span class="faint">${cut(line.agent, 100)}, ${plural(line.turns, 'turn')}</span>${
-        baseline === undefined ? undefined : html`<span class="faint">baseline: ${STANDING[findStanding(line, baseline)]}</span>`
+        baseline === undefined ? undefined : fill`<span class="faint">baseline: ${STANDING[findStanding(line, baseline)]}</span>`
       }${
         verdict === undefined
           ? undefined
-          : html`<span class="faint"
+          : fill`<span class="faint"
               >judge: ${{ recorded: 'worse', candidate: 'better', same: 'the same', unreadable: 'unreadable' }[verdict.better]}</span
             >`
       }<span class="pill ${standing}">${STANDING[standing]}</span>
     </summary>
     <div class="inside">
-      ${line.skipped === undefined ? undefined : html`<p class="note">${cut(line.skipped)}</p> `}${line.gaps.slice(0, 20).map((gap) => html`<p class="note">Gap: ${cut(gap)}</p> `)}${
+      ${line.skipped === undefined ? undefined : fill`<p class="note">${cut(line.skipped)}</p> `}${line.gaps.slice(0, 20).map((gap) => fill`<p class="note">Gap: ${cut(gap)}</p> `)}${
         lane?.stopped === undefined
           ? undefined
-          : html`<p class="note bad">Stopped in ${shortTurn(cut(lane.stopped.turn, 60))}: ${cut(lane.stopped.why)}</p> `
-      }${verdict === undefined ? undefined : html`<p class="note">${describeVerdict({ ...verdict, why: cut(verdict.why, 1_000) })}</p> `}${
+          : fill`<p class="note bad">Stopped in ${shortTurn(cut(lane.stopped.turn, 60))}: ${cut(lane.stopped.why)}</p> `
+      }${verdict === undefined ? undefined : fill`<p class="note">${describeVerdict({ ...verdict, why: cut(verdict.why, 1_000) })}</p> `}${
         lane === undefined ? undefined : drawLane(lane, turns)
       }${
         baseline?.divergence == null
           ? undefined
-          : html`<h3>Baseline: the recorded configuration, played again</h3>
+          : fill`<h3>Baseline: the recorded configuration, played again</h3>
               ${drawDifferences(baseline)}`
       }
     </div>
@@ -262,9 +263,9 @@ function drawConversation(line: ReportedConversation, standing: Standing, isOpen
 
 function drawDifferences(lane: PlayedLane): Markup[] {
   return firstDifferences(lane).map(
-    ({ where, recorded, played }) =>
-      html`<section class="first">
-        <h3>First difference: ${where}</h3>
+    ({ where, recorded, played }, at) =>
+      fill`<section class="first">
+        <h3>${at === 0 ? 'First difference' : 'Then'}: ${where}</h3>
         ${drawPair(drawText(recorded, played), drawText(played, recorded))}
       </section> `,
   );
@@ -274,10 +275,10 @@ function drawLane(lane: PlayedLane, most: number): Markup {
   const chosen = chooseTurns(lane.turns, most);
   const left = lane.turns.filter((turn) => !chosen.has(turn));
   const leftActing = left.filter((turn) => !actsAlike(turn)).length;
-  return html`${drawDifferences(lane)}${lane.turns.filter((turn) => chosen.has(turn)).map(drawTurn)}${
+  return fill`${drawDifferences(lane)}${lane.turns.filter((turn) => chosen.has(turn)).map(drawTurn)}${
     left.length === 0
       ? undefined
-      : html`<p class="faint">
+      : fill`<p class="faint">
           ${plural(left.length, 'turn')} not shown here, of which ${leftActing} act otherwise: the report’s file has all, and Perdura’s page
           opens it.
         </p> `
@@ -287,15 +288,15 @@ function drawLane(lane: PlayedLane, most: number): Markup {
 function drawTurn(turn: ComparedTurn): Markup {
   const { recorded, played } = turn;
   const isAlike = actsAlike(turn);
-  return html`<section class="turn${isAlike ? undefined : html` is-other`}">
-    <h3>${shortTurn(cut(turn.turn, 60))}${isAlike ? undefined : html` <span class="pill acts">acts otherwise</span>`}</h3>
+  return fill`<section class="turn${isAlike ? undefined : fill` is-other`}">
+    <h3>${shortTurn(cut(turn.turn, 60))}${isAlike ? undefined : fill` <span class="pill acts">acts otherwise</span>`}</h3>
     <p class="message" dir="auto">${cut(turn.message)}</p>
     ${drawPair(drawSide(recorded, played), drawSide(played, recorded))}
   </section> `;
 }
 
 function drawPair(recorded: Markup, played: Markup): Markup {
-  return html`<div class="pair">
+  return fill`<div class="pair">
     <div class="side">
       <h4>Recorded</h4>
       ${recorded}
@@ -308,20 +309,20 @@ function drawPair(recorded: Markup, played: Markup): Markup {
 }
 
 function drawSide(side: TurnSide | undefined, other: TurnSide | undefined): Markup {
-  if (side === undefined) return html`<p class="faint">There is no such turn.</p>`;
+  if (side === undefined) return fill`<p class="faint">There is no such turn.</p>`;
   const { calls, text, stopReason } = side;
-  return html`${calls.slice(0, MAX_CALLS).map(
+  return fill`${calls.slice(0, MAX_CALLS).map(
     ({ name, input, result, outcome, source }, at) =>
-      html`<details class="call${other?.calls[at]?.name === name && other.calls[at]?.input === input ? undefined : html` is-other`}">
+      fill`<details class="call${other?.calls[at]?.name === name && other.calls[at]?.input === input ? undefined : fill` is-other`}">
         <summary><code>${cut(name, 100)} ${cut(input, 300)}</code></summary>
         <pre tabindex="0">${cut(input)}</pre>
         <p class="faint">${outcome ?? 'never ended'}, ${SOURCES[source]}</p>
         <pre tabindex="0">${cut(result)}</pre>
       </details> `,
-  )}${calls.length > MAX_CALLS ? html`<p class="faint">and ${calls.length - MAX_CALLS} more calls</p>` : undefined}${
-    calls.length === 0 && (other?.calls.length ?? 0) > 0 ? html`<p class="none">No tool is called.</p>` : undefined
+  )}${calls.length > MAX_CALLS ? fill`<p class="faint">and ${calls.length - MAX_CALLS} more calls</p>` : undefined}${
+    calls.length === 0 && (other?.calls.length ?? 0) > 0 ? fill`<p class="none">No tool is called.</p>` : undefined
   }${text === '' ? undefined : drawText(text, other?.text ?? text)}${
-    stopReason === 'end' ? undefined : html`<p class="faint">ended: ${cut(stopReason, 100)}</p>`
+    stopReason === 'end' ? undefined : fill`<p class="faint">ended: ${cut(stopReason, 100)}</p>`
   }`;
 }
 
@@ -336,12 +337,11 @@ const SOURCES = {
 /** What stands between the common beginning and end is marked. */
 function drawText(text: string, other: string): Markup {
   const [shown, beside] = [cut(text), cut(other)];
-  if (shown === beside) return html`<p class="text" dir="auto">${shown}</p>`;
+  if (shown === beside) return fill`<p class="text" dir="auto">${shown}</p>`;
   const { head, tail } = commonEnds(shown, beside);
   const middle = shown.slice(head, shown.length - tail);
-  return html`<p class="text" dir="auto">
-    ${shown.slice(0, head)}${middle === '' ? undefined : html`<mark>${middle}</mark>`}${shown.slice(shown.length - tail)}
-  </p>`;
+  // Its blanks are shown: nothing stands between its parts.
+  return fill`<p class="text" dir="auto">${shown.slice(0, head)}${middle === '' ? undefined : fill`<mark>${middle}</mark>`}${shown.slice(shown.length - tail)}</p>`;
 }
 
 /** Who wrote the report has shortened its texts; who has not is shortened here. */

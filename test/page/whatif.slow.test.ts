@@ -114,7 +114,7 @@ pageTest('the HTML page of hostile texts: they are shown, nothing runs, nothing 
   expect(asked).toEqual([pathToFileURL(join(dir, 'report.html')).href]);
   expect(await page.locator('.report > .conversation').count()).toBe(4);
   expect(await page.locator('script, img, base, iframe, svg, a, style ~ style').count()).toBe(0);
-  const text = await page.locator('.conversation .text').first().innerText();
+  const text = await page.locator('.conversation .turn .text').first().innerText();
   expect(text).toContain('<script>window.ran = 1</script>');
   expect(text).toContain('\\u{202e}gpj.evil');
   await looked(page, 'report-hostile');
@@ -183,6 +183,7 @@ pageTest('the view of hostile texts, of a report that was cut, of other files, a
   await page.getByRole('alert').getByText('cannot read line 1 of "notes.md": it is no JSON').waitFor();
 
   await openReport(page, { conversations: 1, turns: 5_000, candidate: 'worse' }, 'long.jsonl');
+  await page.getByText('long.jsonl').waitFor();
   await page.locator('.whatif-link').click();
   await page.getByText('More of 5,000 turns').waitFor();
   expect(await page.locator('.compared-turn').count()).toBeLessThan(60);

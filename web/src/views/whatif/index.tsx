@@ -148,7 +148,7 @@ function Changes({ summary: { changes } }: { readonly summary: Summary }): JSX.E
             <thead>
               <tr>
                 <th>Measure</th>
-                <th>Share</th>
+                <th>Change</th>
                 <th>Mean, with 95 % interval</th>
                 <th>Against the baseline</th>
               </tr>

@@ -106,9 +106,11 @@ function Played({ lane }: { readonly lane: PlayedLane }): JSX.Element {
           Stopped in {shortTurn(plainText(lane.stopped.turn, 60))}: {plainText(lane.stopped.why, 1_000)}
         </p>
       )}
-      {firstDifferences(lane).map(({ where, recorded, played }) => (
+      {firstDifferences(lane).map(({ where, recorded, played }, at) => (
         <section key={where} class="compared-turn">
-          <h3>First difference: {plainText(where, 200)}</h3>
+          <h3>
+            {at === 0 ? 'First difference' : 'Then'}: {plainText(where, 200)}
+          </h3>
           <Sides recorded={<Words text={recorded} other={played} />} played={<Words text={played} other={recorded} />} />
         </section>
       ))}
