@@ -44,7 +44,10 @@ export interface ReportedConversation {
 }
 
 export interface PlayedLane {
+  /** The first thing that differs; what was changed on purpose shows here as well. */
   readonly divergence: Divergence | null;
+  /** The first answer that differs, where that is not the first thing. */
+  readonly answerDivergence?: Divergence;
   /** Oldest first. */
   readonly turns: readonly ComparedTurn[];
   /** It was not played to its end: which call no recording answers, or what failed. */
