@@ -33,8 +33,9 @@ export async function readAnswers(store: Store, track: Track, after: number): Pr
     for (const entry of page.entries) await note(store, key, entry, calls, open);
   }
   return {
-    async next({ name, callId, person }, argument) {
-      const left = calls.get(callFingerprint(name, argument));
+    async next({ name, callId, person, plan }, argument) {
+      // What a person has written in place of the arguments is said again by that person.
+      const left = calls.get(person?.input === undefined ? callFingerprint(name, argument) : (plan.fingerprint ?? ''));
       // The same call at the same place is itself, whatever was cut or interrupted between.
       const same = left?.findIndex((one) => one.callId === callId) ?? -1;
       const [found] = left?.splice(Math.max(0, same), 1) ?? [];

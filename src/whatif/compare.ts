@@ -58,7 +58,11 @@ export function compareRequests(recorded: SentRequest, played: SentRequest): Dif
   const first = at < 0 ? now.messages.length : at;
   const [before, after] = [then.messages[first], now.messages[first]];
   if (before !== undefined || after !== undefined)
-    return differing('messages', before ? describeMessage(before) : '(no more messages)', after ? describeMessage(after) : '(no more messages)');
+    return differing(
+      'messages',
+      before ? describeMessage(before) : '(no more messages)',
+      after ? describeMessage(after) : '(no more messages)',
+    );
   return differing('messages', JSON.stringify(restOf(then)), JSON.stringify(restOf(now)));
 }
 

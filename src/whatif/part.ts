@@ -128,10 +128,14 @@ export function toBring(part: Part, event: ConversationEvent): ConversationEvent
   if (event.kind !== 'decided') return event;
   const waiting = approvalsOf(state);
   const { decision } = event;
-  if (waiting.some(({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? part.id))) return event;
+  if (waiting.some(({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? part.id)))
+    return event;
   const then = part.track ? approvalsOf(part.track.state()).find(({ callId }) => callId === decision.callId) : undefined;
   const here = waiting.find(({ tool, kind }) => tool === then?.tool && kind === then.kind);
   if (!here) return undefined;
   const { hash: _, ...rest } = decision;
-  return { ...event, decision: { ...rest, callId: here.callId, ...(here.conversation !== part.id && { conversation: here.conversation }) } };
+  return {
+    ...event,
+    decision: { ...rest, callId: here.callId, ...(here.conversation !== part.id && { conversation: here.conversation }) },
+  };
 }

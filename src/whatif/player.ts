@@ -116,7 +116,13 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
     const { engine } = world;
     const { identity, title } = opened;
     root.onAnswer(judge.answered);
-    engine.start({ workflowId: id, type: 'conversation', taskQueue: 'what-if', args: [{ agent: identity.agent }], memo: { agent: identity.agent, title } });
+    engine.start({
+      workflowId: id,
+      type: 'conversation',
+      taskQueue: 'what-if',
+      args: [{ agent: identity.agent }],
+      memo: { agent: identity.agent, title },
+    });
     await conduct(world, { parts, root, options, stopping, addChildren });
     return {
       lane: toLane(root, judge, stopping.stopped()),
@@ -227,7 +233,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     const { track } = part;
     if (!track) return;
     clock.passTo(Math.max(...happenings.map(({ at }) => at)));
-    const events = happenings.flatMap((one) => (one.kind === 'input' && isReady(part, one) ? (toBring(part, one.event) ?? []) : []));
+    const events = happenings.flatMap((one) => (one.kind === 'input' ? (toBring(part, one.event) ?? []) : []));
     const wanted = options.candidate.model === undefined ? events : events.filter(({ kind }) => kind !== 'model-set');
     const ends = happenings.flatMap((one) => (one.kind === 'end' ? [one] : []));
     const counts = takenOf(part);
@@ -259,7 +265,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
       })
       .sort((a, b) => a.at - b.at);
 
-  for (let idle = 0; ; ) {
+  for (let idle = 0; ;) {
     await Promise.race([clock.quiet(), stopping.happened]);
     options.signal.throwIfAborted();
     if (stopping.stopped()) return;
@@ -281,7 +287,12 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
       await bring(ready.part, ready.batch);
       continue;
     }
-    // Nothing goes on by itself: what the recording waits for does not come.
+    // Nothing goes on by itself: what the recording waits for does not come. What ended later then may have to end first now.
+    const stuck = [next.part, ...parts.values()].find(({ held }) => held.length > 0);
+    if (stuck) {
+      stuck.held.shift()?.release();
+      continue;
+    }
     const isBlocked = next.batch.some((one) => one.kind === 'input' && !isReady(next.part, one));
     if (isBlocked && rest(engine, next.part, stopping) === 'going') {
       if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: turnOf(next.part), why: 'it does not come to rest' });
@@ -301,7 +312,8 @@ function rest({ clock }: World['engine'], part: Part, { stop }: Stopping): 'goin
   const wereWaiting = then?.turn ? approvalsOf(then) : [];
   if (waits.length > 0) {
     const unknown = waits.find(({ callId }) => !wereWaiting.some((one) => one.callId === callId));
-    if (unknown) stop({ turn: turnId(state.turn.number), why: `${unknown.tool} waits for a person, and the recording has no decision for it` });
+    if (unknown)
+      stop({ turn: turnId(state.turn.number), why: `${unknown.tool} waits for a person, and the recording has no decision for it` });
     return 'over';
   }
   // It was recorded in the middle of this.
@@ -343,7 +355,10 @@ function createJudge(root: Part, isOtherModel: boolean): Judge {
       const then = await rebuildRequest(rebuild, step, part.head());
       if (!then) return false;
       requests.compared += 1;
-      const differs = compareRequests(isOtherModel ? { ...then, model: sent.model, request: { ...then.request, maxTokens: sent.request.maxTokens } } : then, sent);
+      const differs = compareRequests(
+        isOtherModel ? { ...then, model: sent.model, request: { ...then.request, maxTokens: sent.request.maxTokens } } : then,
+        sent,
+      );
       if (!differs) requests.equal += 1;
       else request = { turn, call, ...differs };
       return !differs;

@@ -72,7 +72,10 @@ function layOver({ id, config }: LoadedAgent, settings: JsonObject): LoadedAgent
   const named = 'model' in settings || 'models' in settings ? {} : kept;
   const checked = agentConfigSchema.safeParse(merge({ ...rest, ...named }, settings));
   if (checked.success) return withOwnModel(checked.data);
-  throw new AgentConfigError('bad-config', `the settings cannot be laid over those of agent "${id}": ${listIssues(checked.error.issues).join('; ')}`);
+  throw new AgentConfigError(
+    'bad-config',
+    `the settings cannot be laid over those of agent "${id}": ${listIssues(checked.error.issues).join('; ')}`,
+  );
 }
 
 function merge(below: JsonObject, over: JsonObject): JsonObject {

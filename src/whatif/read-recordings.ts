@@ -49,7 +49,9 @@ async function findGaps(store: Store, key: ConversationKey, complete: boolean): 
   const [forgotten, page] = await Promise.all([store.documents.forgotten(key), store.entries.page(key, 0, 1)]);
   return [
     ...(complete ? [] : ['its first runs are past the retention of Temporal: it is played from the first run that is left']),
-    ...(forgotten.length > 0 ? [`${counted(forgotten.length, 'thing')} of its scope ${forgotten.length === 1 ? 'was' : 'were'} forgotten, and are in no prompt`] : []),
+    ...(forgotten.length > 0
+      ? [`${counted(forgotten.length, 'thing')} of its scope ${forgotten.length === 1 ? 'was' : 'were'} forgotten, and are in no prompt`]
+      : []),
     ...(page.last === 0 ? ['the store has none of its messages'] : []),
   ];
 }

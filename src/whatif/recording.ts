@@ -77,12 +77,25 @@ export interface Track {
 }
 
 const INPUTS: ReadonlySet<ConversationEvent['kind']> = new Set([
-  ...(['message-received', 'withdraw-requested', 'decided', 'app-event-received', 'mode-set', 'breakpoints-set', 'step-requested'] as const),
+  ...([
+    'message-received',
+    'withdraw-requested',
+    'decided',
+    'app-event-received',
+    'mode-set',
+    'breakpoints-set',
+    'step-requested',
+  ] as const),
   ...(['queue-edited', 'budget-raised', 'model-set', 'reset-requested', 'compaction-requested', 'truncation-requested'] as const),
   ...(['chunks-chosen', 'undo-requested', 'rewind-requested', 'interrupt-requested', 'close-requested', 'renamed'] as const),
   ...(['input-rejected', 'consolidation-ended'] as const),
 ]);
-const RELATIVES: ReadonlySet<ConversationEvent['kind']> = new Set(['child-asks', 'child-stepped', 'child-ended', 'parent-ordered'] as const);
+const RELATIVES: ReadonlySet<ConversationEvent['kind']> = new Set([
+  'child-asks',
+  'child-stepped',
+  'child-ended',
+  'parent-ordered',
+] as const);
 /** A sub-agent hears these of its parent, which is played too. */
 const FROM_PARENT: ReadonlySet<ConversationEvent['kind']> = new Set(['decided', 'interrupt-requested'] as const);
 
@@ -242,7 +255,11 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
         if (policyOf(begun.effect)) add({ kind: 'end', effect: event.effect, of, at }, end);
         else isOpen = false;
       }
-    } else if (RELATIVES.has(event.kind) || (isSubAgent && FROM_PARENT.has(event.kind)) || (consolidates && event.kind === 'consolidation-ended')) {
+    } else if (
+      RELATIVES.has(event.kind) ||
+      (isSubAgent && FROM_PARENT.has(event.kind)) ||
+      (consolidates && event.kind === 'consolidation-ended')
+    ) {
       isOpen = false;
       add({ kind: 'relative', event: event.kind, at }, end);
       isOpen = false;

@@ -190,7 +190,9 @@ function baseThen(part: Part | undefined, call: string): Exclude<ReturnType<Reco
 /** What the model was told of tools, from what the store has of its prompt. */
 async function offeredThen(recorded: Store, part: Part | undefined): Promise<readonly ToolDescription[]> {
   if (!part?.track) return [];
-  const head = part.head() ?? [...part.track.known()].map(({ result }) => (result?.kind === 'answered' ? result.answer.head : undefined)).find(Boolean);
+  const head =
+    part.head() ??
+    [...part.track.known()].map(({ result }) => (result?.kind === 'answered' ? result.answer.head : undefined)).find(Boolean);
   const text = head && (await recorded.bodies.get(part.track.conversation.key, head.tools));
   return text === undefined ? [] : (JSON.parse(text) as ToolDescription[]);
 }
@@ -281,7 +283,17 @@ async function asThen(recorded: Store, part: Part, request: ModelRequest): Promi
   return { ...rest, system, tools: JSON.parse(tools) as ModelRequest['tools'] };
 }
 
-function toModelFailure({ type, message, retryAfterMs, status }: { type: string; message: string; retryAfterMs?: number; status?: number }): ModelFailure {
+function toModelFailure({
+  type,
+  message,
+  retryAfterMs,
+  status,
+}: {
+  type: string;
+  message: string;
+  retryAfterMs?: number;
+  status?: number;
+}): ModelFailure {
   return new ModelFailure(type as ModelFailure['kind'], message, {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(status !== undefined && { status }),

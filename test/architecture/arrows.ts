@@ -283,7 +283,18 @@ export const ARROWS: readonly Row[] = [
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts', 'whatif/'],
+      ...[
+        ...EXTENSIONS,
+        'heal/',
+        'insight/',
+        'workflows/messages.ts',
+        'client/',
+        'client.ts',
+        'gateway/',
+        'worker.ts',
+        'workflow-code.ts',
+        'whatif/',
+      ],
     ],
   },
   {

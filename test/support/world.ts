@@ -163,11 +163,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       {
         ...{ connection: connected ?? connection, namespace: 'default', taskQueue, store, workspace, extensions: options },
         ...{ agentsDir: join(dir, 'agents'), tools: options.tools ?? builtinTools, embedder: options.embedder, variables: process.env },
-        models: options.model ? modelsAnsweredBy(options.model) : createModels({
-          anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
-          ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
-          ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
-        }),
+        models: options.model
+          ? modelsAnsweredBy(options.model)
+          : createModels({
+              anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
+              ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
+              ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
+            }),
         defaultModel: 'anthropic/claude-test',
         ...(options.secrets && { secrets: createKnownSecrets(options.secrets) }),
         ...(options.signIn && { signIn: options.signIn }),

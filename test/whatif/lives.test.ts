@@ -32,7 +32,19 @@ beforeAll(async () => {
 });
 afterAll(() => recorder.close());
 
-const WISHES = ['hello', '#book tea', '#both', '#change', '#breaks', '#fetch plums', '#keep the key', '#pay 5', '#ask', '#delegate book tea', '#delegate pay 3'];
+const WISHES = [
+  'hello',
+  '#book tea',
+  '#both',
+  '#change',
+  '#breaks',
+  '#fetch plums',
+  '#keep the key',
+  '#pay 5',
+  '#ask',
+  '#delegate book tea',
+  '#delegate pay 3',
+];
 
 async function live(seed: number): Promise<{ readonly ids: readonly string[]; readonly done: readonly string[] }> {
   const { client, id: freshId } = recorder.world;
@@ -60,7 +72,20 @@ async function live(seed: number): Promise<{ readonly ids: readonly string[]; re
 
   for (let action = 0; action < ACTIONS; action++) {
     const id = chance.pick(ids);
-    const what = chance.pick(['send', 'send', 'send', 'while', 'hold', 'reset', 'compact', 'undo', 'model', 'rewind', 'fork', 'interrupt'] as const);
+    const what = chance.pick([
+      'send',
+      'send',
+      'send',
+      'while',
+      'hold',
+      'reset',
+      'compact',
+      'undo',
+      'model',
+      'rewind',
+      'fork',
+      'interrupt',
+    ] as const);
     const wish = `${chance.pick(WISHES)} ${action}`;
     done.push(`${what} ${ids.indexOf(id)} ${wish}`);
     switch (what) {

@@ -12,7 +12,22 @@ import { createModel, createTools, type Counts } from './scripted.js';
 import { startMessagesApi } from '../support/provider-apis/messages-api.js';
 
 /** What writes, by where its path stands. */
-const WRITING = ['writeFile', 'appendFile', 'mkdir', 'mkdtemp', 'rename', 'unlink', 'rm', 'rmdir', 'link', 'symlink', 'truncate', 'copyFile', 'chmod', 'utimes'];
+const WRITING = [
+  'writeFile',
+  'appendFile',
+  'mkdir',
+  'mkdtemp',
+  'rename',
+  'unlink',
+  'rm',
+  'rmdir',
+  'link',
+  'symlink',
+  'truncate',
+  'copyFile',
+  'chmod',
+  'utimes',
+];
 
 interface Touched {
   readonly sockets: string[];
@@ -66,7 +81,10 @@ test('only the provider is called, and only the folder that goes with it is writ
   const counts: Counts = { ran: 0, held: 0 };
   const recorder = await startRecorder(createModel(counts), { tools: createTools(counts) });
   const api = await startMessagesApi({
-    answer: ({ messages }) => (messages.at(-1)?.role === 'user' && JSON.stringify(messages.at(-1)).includes('tool_result') ? text('Booked.') : callTool('book', { what: 'tea' })),
+    answer: ({ messages }) =>
+      messages.at(-1)?.role === 'user' && JSON.stringify(messages.at(-1)).includes('tool_result')
+        ? text('Booked.')
+        : callTool('book', { what: 'tea' }),
   });
   try {
     const { world, project, recordings } = recorder;

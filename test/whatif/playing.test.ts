@@ -154,7 +154,11 @@ describe('a call that was not made then', () => {
 
   test('is answered by a stub', async () => {
     const id = await talk('#book tea', 'more');
-    const { lane } = await recorder.play(id, { candidate: recorder.projectWith(other), policy: 'stub', stub: ({ name }) => `a stub of ${name}` });
+    const { lane } = await recorder.play(id, {
+      candidate: recorder.projectWith(other),
+      policy: 'stub',
+      stub: ({ name }) => `a stub of ${name}`,
+    });
     expect(lane.stopped).toBeUndefined();
     expect(lane.turns[0]?.played?.calls).toMatchObject([{ name: 'book', source: 'stub', result: 'a stub of book' }]);
   });

@@ -26,7 +26,10 @@ export interface Recorder {
   close(): Promise<void>;
 }
 
-export async function startRecorder(model: Model, { tools = [], ...options }: Omit<WorldOptions, 'model' | 'tools'> & { readonly tools?: readonly Tool[] } = {}): Promise<Recorder> {
+export async function startRecorder(
+  model: Model,
+  { tools = [], ...options }: Omit<WorldOptions, 'model' | 'tools'> & { readonly tools?: readonly Tool[] } = {},
+): Promise<Recorder> {
   const all = new Map<string, { opened: ConversationState; events: ConversationEvent[] }[]>();
   const known = [...builtinTools, ...tools];
   const world = await startWorld({

@@ -68,7 +68,11 @@ export function createModel(counts: Counts): ScriptedModel {
       case 'fetch':
         return callTool(command, { what: rest });
       case 'both':
-        return callTools({ name: 'book', input: { what: 'a' } }, { name: 'fetch', input: { what: 'b' } }, { name: 'book', input: { what: 'a' } });
+        return callTools(
+          { name: 'book', input: { what: 'a' } },
+          { name: 'fetch', input: { what: 'b' } },
+          { name: 'book', input: { what: 'a' } },
+        );
       case 'change':
       case 'breaks':
         return callTool(command);

@@ -54,7 +54,7 @@ export const WHATIF: readonly CommandRow[] = [
     description: 'play recorded conversations again with something changed; exit code 1 where one could not be played',
     args: [['[ids...]', 'conversations, or the beginnings of their ids']],
     options: [
-      ['--agent <name>', "conversations of this agent, the latest of them (--last)"],
+      ['--agent <name>', 'conversations of this agent, the latest of them (--last)'],
       ['-q, --query <query>', "those that fit a query of Temporal's visibility, the latest of them (--last)"],
       ['--last <count>', 'at most so many', parseCount, DEFAULT_LAST],
       ['--model <provider/model>', 'another model'],
@@ -62,11 +62,16 @@ export const WHATIF: readonly CommandRow[] = [
       ['--prompt <file>', 'in place of SOUL.md'],
       ['--settings <file>', 'laid over agent.json'],
       ['--build <folder>', 'another checkout of the project: its perdura.config and its agents'],
-      new Option('--tools <policy>', 'for a call that was not made then: stop there, answer with a stub, or run what is repeatable and asks no one')
+      new Option(
+        '--tools <policy>',
+        'for a call that was not made then: stop there, answer with a stub, or run what is repeatable and asks no one',
+      )
         .choices(['stop', 'stub', 'live'])
         .default('stop'),
       ['--stubs <file>', 'a module whose default export answers such calls (with --tools stub)'],
-      new Option('--memory <which>', 'compactions, recall and MEMORY.md as they were, or as they would be now').choices(['recorded', 'candidate']).default('recorded'),
+      new Option('--memory <which>', 'compactions, recall and MEMORY.md as they were, or as they would be now')
+        .choices(['recorded', 'candidate'])
+        .default('recorded'),
       new Option('--gaps <how>', 'conversations of which something is missing').choices(['play', 'skip']).default('play'),
       ['--baseline', 'play the recorded configuration beside it, so that the noise of a model shows'],
       ['--report <file>', 'write the report, as lines of JSON'],
@@ -138,7 +143,10 @@ async function readChanges(flags: WhatIfFlags, cwd: string): Promise<{ readonly 
     ['--build', build],
   ] as const) {
     if (folder === undefined) continue;
-    const isFolder = await stat(resolve(cwd, folder)).then((found) => found.isDirectory(), () => false);
+    const isFolder = await stat(resolve(cwd, folder)).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
     if (!isFolder) throw new CliError(`${flag} ${folder} is no folder`, EXIT.usage);
   }
   const text = prompt === undefined ? undefined : await readText(resolve(cwd, prompt), '--prompt');
@@ -149,7 +157,9 @@ async function readChanges(flags: WhatIfFlags, cwd: string): Promise<{ readonly 
       ...(text !== undefined && { prompt: text }),
       ...(laidOver && { settings: laidOver }),
     },
-    lines: Object.entries({ model, agents: agentDir, prompt, settings, build }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`])),
+    lines: Object.entries({ model, agents: agentDir, prompt, settings, build }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}: ${value}`],
+    ),
   };
 }
 
@@ -238,7 +248,9 @@ function openReport(file: string): ReportFile {
   let failure: unknown;
   stream.on('error', (error) => (failure = error));
   const refuse = (): never => {
-    throw new CliError(`cannot write the report ${file}: ${errorMessage(failure)}; name a file in a folder that is there`, EXIT.usage, { cause: failure });
+    throw new CliError(`cannot write the report ${file}: ${errorMessage(failure)}; name a file in a folder that is there`, EXIT.usage, {
+      cause: failure,
+    });
   };
   return {
     async add(line) {
@@ -264,10 +276,17 @@ function describe({ id, skipped, lanes, turns, gaps }: ReportedConversation): St
   if (skipped !== undefined) return [name, { text: `not played: ${toTerminalLine(skipped, 300)}`, style: 'red' }];
   const missing = gaps.length === 0 ? '' : ` (${toTerminalLine(gaps.join('; '), 200)})`;
   if (candidate?.stopped)
-    return [name, { text: `stopped in ${candidate.stopped.turn}: ${toTerminalLine(candidate.stopped.why, 300)}${missing}`, style: 'yellow' }];
+    return [
+      name,
+      { text: `stopped in ${candidate.stopped.turn}: ${toTerminalLine(candidate.stopped.why, 300)}${missing}`, style: 'yellow' },
+    ];
   if (!candidate?.divergence) return [name, { text: `${counted(turns, 'turn')}, all the same${missing}`, style: 'green' }];
   const { divergence, answerDivergence } = candidate;
-  const answers = answerDivergence ? `; answers differ from ${place(answerDivergence)} on` : divergence.what === 'system' ? '; all answers the same' : '';
+  const answers = answerDivergence
+    ? `; answers differ from ${place(answerDivergence)} on`
+    : divergence.what === 'system'
+      ? '; all answers the same'
+      : '';
   return [name, { text: `differs from ${place(divergence)} on${answers}${missing}`, style: 'yellow' }];
 }
 
