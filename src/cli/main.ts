@@ -33,6 +33,7 @@ import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
 import { UPGRADE } from './commands/upgrade.js';
+import { WHATIF } from './commands/whatif.js';
 import { programInHints } from './services/temporal-connection.js';
 import { endProcessWith, processArguments, processSurroundings, type CliContext, type Surroundings } from './session/context.js';
 import { addCommand, type CommandRow } from './session/command.js';
@@ -50,7 +51,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Try changes', REPORT],
+  ['Try changes', [...WHATIF, ...REPORT]],
   [
     'Administer',
     [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],

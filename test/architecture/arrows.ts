@@ -268,17 +268,39 @@ export const ARROWS: readonly Row[] = [
   { place: 'whatif/summary.ts', may: ['whatif/report.ts', 'whatif/differences.ts', 'whatif/totals.ts'], packages: [] },
   { place: 'whatif/read-report.ts', may: ['whatif/report.ts', 'records/'], packages: ['valibot'] },
   {
-    // What conversations become with something changed, and how people read it.
+    // The product's workflows without Temporal.
+    place: 'testing/engine/',
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'activities/'],
+      ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
+      'workflows/payload-converter.ts',
+    ],
+  },
+  {
+    // Plays what was recorded in that engine: it reads a store, and writes to a folder that goes with it.
     place: 'whatif/',
-    may: ['records/', 'platform/', 'models/model.ts', 'models/known-models.ts'],
-    never: ['ioredis'],
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'stores/store.ts', 'stores/file/', 'models/', 'memory/', 'tools/', 'agents/'],
+      ...['activities/', 'heal/', 'extensions/user-config.ts', 'assemble.ts', 'testing/engine/'],
+    ],
+    never: ['ioredis', '@temporalio/client', '@temporalio/worker'],
   },
   {
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts'],
-      'whatif/',
+      ...[
+        ...EXTENSIONS,
+        'heal/',
+        'insight/',
+        'workflows/messages.ts',
+        'client/',
+        'client.ts',
+        'gateway/',
+        'worker.ts',
+        'workflow-code.ts',
+        'whatif/',
+      ],
     ],
   },
   {
