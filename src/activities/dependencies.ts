@@ -1,5 +1,6 @@
 /** What activities are given, once, by the worker. */
-import type { JsonValue } from '../records/message.js';
+import type { JsonValue, Media, ToolOutcome } from '../records/message.js';
+import type { ModelStepInput, ModelStepResult, RunToolInput, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
@@ -85,6 +86,8 @@ export interface ActivityDependencies {
   readonly tenantBudgetRules?: readonly TenantBudgetRule[];
   /** Made of these rules. */
   readonly tenantBudgets?: Pick<TenantBudgets, 'usedUp'> | undefined;
+  /** Of conversations that are played again. Without it everything is done and looked up. */
+  readonly recorded?: Recorded;
   /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that nothing shows: neither what models and tools say, nor what activities answer. */
@@ -93,6 +96,22 @@ export interface ActivityDependencies {
   readonly now?: () => number;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
+}
+
+/** How a tool's run ended, before anything is kept of it. */
+export interface ToolEnd extends Media, Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
+  readonly outcome: ToolOutcome;
+  readonly text: string;
+}
+
+/** What was recorded, in place of the world (whatif/). Undefined where it says nothing: then the product does as it would. */
+export interface Recorded {
+  /** How this call ended. */
+  tool(input: RunToolInput, argument: JsonValue): Promise<ToolEnd | undefined>;
+  /** The notice of earlier messages that came before this call; null: there was none. */
+  recalled(input: ModelStepInput): string | null | undefined;
+  /** What the session's first prompt began with; null: with nothing. */
+  base(input: ModelStepInput): Exclude<ModelStepResult['base'], undefined> | null | undefined;
 }
 
 /** A store, and whose traces in it: one life of one conversation. */

@@ -23,6 +23,7 @@ import { MCP_SIGN_IN } from './commands/mcp-sign-in.js';
 import { MEMORY } from './commands/memory.js';
 import { MEMORY_DECIDE } from './commands/memory-decide.js';
 import { PROJECT } from './commands/project.js';
+import { REPORT } from './commands/report.js';
 import { RUN } from './commands/run.js';
 import { SCHEDULE } from './commands/schedule.js';
 import { SEARCH } from './commands/search.js';
@@ -32,6 +33,7 @@ import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
 import { UPGRADE } from './commands/upgrade.js';
+import { WHATIF } from './commands/whatif.js';
 import { programInHints } from './services/temporal-connection.js';
 import { endProcessWith, processArguments, processSurroundings, type CliContext, type Surroundings } from './session/context.js';
 import { addCommand, type CommandRow } from './session/command.js';
@@ -49,6 +51,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
+  ['Try changes', [...WHATIF, ...REPORT]],
   [
     'Administer',
     [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],
@@ -88,7 +91,7 @@ const FIRST_HELP: readonly (readonly [group: string, names: string, meaning: str
 ];
 
 /** They use nothing of the folder. */
-const OUTSIDE = new Set(['init', 'trust', 'completion', 'help']);
+const OUTSIDE = new Set(['init', 'trust', 'completion', 'help', 'report']);
 
 export { endProcessWith };
 

@@ -286,7 +286,8 @@ function findDefault(exported: unknown): unknown {
   return isRecord(found) && found['__esModule'] === true ? found['default'] : found;
 }
 
-function importFile(file: string): Promise<unknown> {
+/** What a file of a project exports, TypeScript too. */
+export function importFile(file: string): Promise<unknown> {
   return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
 }
 

@@ -9,7 +9,7 @@ import { type InputProcessor, processInput } from '../memory/processors.js';
 import { refuseDeleted } from '../memory/past-life.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
-import { createFold, WRITING, type Write } from './fold.js';
+import { createFold, WRITING, type Fold, type Write } from './fold.js';
 import { type ActivityHistory, readActivities } from './read-activities.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
 import type { Entry, JsonObject, MessageContent } from '../records/message.js';
@@ -60,6 +60,15 @@ export async function heal(dependencies: HealDependencies, key: ConversationKey,
     complete: complete && before.every((one) => one.complete),
     problems: [...unreadable, ...problems, ...unwritten, ...before.flatMap((one) => one.problems)],
   };
+}
+
+/** What these effects had written, in their order, for a conversation that is played again. */
+export async function writeAgain(store: Store, key: ConversationKey, activities: Parameters<Fold['take']>[0][]): Promise<void> {
+  const fold = createFold();
+  const writer = createEntryWriter(store, key, undefined);
+  for (const activity of activities) await writer.write(fold.take(activity), 0);
+  await writer.end();
+  await restoreMemory(store, key, fold.end(), () => Promise.resolve([]));
 }
 
 /** The lives that a life shares entries with, where these have lost them. */

@@ -44,7 +44,10 @@ export interface ReportedConversation {
 }
 
 export interface PlayedLane {
+  /** The first thing that differs; what was changed on purpose shows here as well. */
   readonly divergence: Divergence | null;
+  /** The first answer that differs, where that is not the first thing. */
+  readonly answerDivergence?: Divergence;
   /** Oldest first. */
   readonly turns: readonly ComparedTurn[];
   /** It was not played to its end: which call no recording answers, or what failed. */
@@ -132,9 +135,9 @@ export interface ReportTotals {
 export interface LaneTotals {
   readonly diverged: number;
   readonly stopped: number;
-  /** Of a conversation: played less recorded, with its 95 % interval. */
+  /** Of a conversation: played less recorded, with its 95 % interval. Those that were stopped are left out: they cost less since they are shorter. */
   readonly change: Readonly<Record<'inputTokens' | 'outputTokens' | 'costUsd' | 'modelMs' | 'modelCalls' | 'toolCalls', Interval | null>>;
-  /** Conversations by how their turns ended, and calls by tool: recorded and played. */
+  /** Turns by how they ended, and calls by tool: recorded and played; of a conversation that was stopped the turns before that. */
   readonly stopReasons: Readonly<Record<string, readonly [recorded: number, played: number]>>;
   readonly tools: Readonly<Record<string, readonly [recorded: number, played: number]>>;
 }

@@ -72,6 +72,7 @@ export async function converse(
     notifier.notify();
   });
   host.observer.opened(state);
+  host.played?.listen(dispatch);
   remindOfAgent(host, state);
   const updates = handleMessages({ host, state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(host, dispatch, updates.resultOf, reduce);
@@ -137,6 +138,7 @@ function begin(host: Host, argument: ConversationArgument | undefined): Begun {
     if (!opened.ok) throw startRefusal(host, `the run before it handed over ${opened.reason}; ${WHAT_TO_DO}`);
     return { state: opened.value };
   }
+  if (host.played?.opened) return { state: host.played.opened };
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(host, start.reason);
   const { delegation } = start.value;

@@ -4,6 +4,8 @@
  */
 import type { ActivityOptions, QueryDefinition, SearchAttributeUpdatePair, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { ConversationState } from '../conversation/state.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import { sealProblemOf } from '../conversation/protocol/state-seal.js';
 
@@ -36,6 +38,14 @@ export interface ChildStartOptions {
   readonly args: [unknown];
   readonly memo: Record<string, unknown>;
   readonly staticSummary: string;
+}
+
+/** Of a conversation that is played again (testing/engine/): its events come as they were recorded, and no client sends them. */
+export interface Played {
+  /** The state that its first run begins with. */
+  readonly opened?: ConversationState;
+  /** From now on this run hears of them so. */
+  readonly listen: (dispatch: (event: ConversationEvent) => void) => void;
 }
 
 /** Its promises resolve by jobs from outside: nothing here is asynchronous by itself. */
@@ -86,6 +96,8 @@ export interface Host {
   setCurrentDetails(details: string): void;
   /** What happens to a conversation: one way, nothing comes back. */
   readonly observer: ConversationListener;
+  /** Absent on Temporal. */
+  readonly played?: Played;
 }
 
 const PATCH = 'refused-for-its-seal';

@@ -279,18 +279,21 @@ describe('the page', () => {
   /** What it is made of; anything else would be one more thing to load. */
   const PACKAGES = ['preact', 'preact/hooks', '@preact/signals', 'marked', 'dompurify', 'highlight.js', 'highlight.js/lib/common'];
 
+  /** Plain data, the client for browsers, and how a report is read (pure by their rows in the table). */
+  const SHARED =
+    /^\.\.\/\.\.\/(?:src\/records\/[^/]+|packages\/perdura-client\/src\/[^/]+|src\/whatif\/(?:report|differences|totals|summary|read-report))\.js$/;
+
   const strangersIn = (tree: ReadonlyMap<string, string>): string[] =>
     [...tree].flatMap(([file, text]) =>
       readModule(file, text).imports.flatMap(({ specifier }) => {
         if (!specifier.startsWith('.')) return PACKAGES.includes(specifier) ? [] : [`${file} imports ${specifier}`];
         const target = posix.join(posix.dirname(file), specifier);
-        const isOutside =
-          target.startsWith('..') && !/^\.\.\/\.\.\/(?:src\/records|packages\/perdura-client\/src)\/[^/]+\.js$/.test(target);
+        const isOutside = target.startsWith('..') && !SHARED.test(target);
         return isOutside ? [`${file} imports ${specifier}, outside web/src and src/records`] : [];
       }),
     );
 
-  test('knows the gateway by HTTP alone: of src the plain data of records, the client for browsers, and few packages', () => {
+  test('knows the gateway by HTTP alone: of src the plain data of records, the reading of reports, the client for browsers, and few packages', () => {
     const paths = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path));
     expect(paths.length).toBeGreaterThan(30);
     expect(strangersIn(new Map(paths.map((path) => [path.split(sep).join('/'), readFileSync(join(web, path), 'utf8')])))).toEqual([]);
@@ -300,13 +303,14 @@ describe('the page', () => {
     const tree = new Map([
       [
         'views/chat/index.tsx',
-        "import type { Usage } from '../../../../src/records/message.js';\nimport type { Item } from '../../../../src/records/memory/items.js';\nimport { open } from '../../../../src/client.js';\nimport { useEffect } from 'preact/hooks';",
+        "import type { Usage } from '../../../../src/records/message.js';\nimport type { Item } from '../../../../src/records/memory/items.js';\nimport { open } from '../../../../src/client.js';\nimport { play } from '../../../../src/whatif/player.js';\nimport { useEffect } from 'preact/hooks';",
       ],
       ['main.tsx', "import { z } from 'zod';\nimport './styles/base.css';"],
     ]);
     expect(strangersIn(tree)).toEqual([
       'views/chat/index.tsx imports ../../../../src/records/memory/items.js, outside web/src and src/records',
       'views/chat/index.tsx imports ../../../../src/client.js, outside web/src and src/records',
+      'views/chat/index.tsx imports ../../../../src/whatif/player.js, outside web/src and src/records',
       'main.tsx imports zod',
     ]);
   });

@@ -261,11 +261,46 @@ export const ARROWS: readonly Row[] = [
     ],
     never: ['@temporalio/worker'],
   },
+  // A report as people read it, in a browser too: pure.
+  { place: 'whatif/report.ts', may: ['records/'], packages: [] },
+  { place: 'whatif/differences.ts', may: ['whatif/report.ts', 'platform/json.ts'], packages: [] },
+  { place: 'whatif/totals.ts', may: ['whatif/report.ts', 'whatif/differences.ts'], packages: [] },
+  { place: 'whatif/summary.ts', may: ['whatif/report.ts', 'whatif/differences.ts', 'whatif/totals.ts'], packages: [] },
+  { place: 'whatif/read-report.ts', may: ['whatif/report.ts', 'records/'], packages: ['valibot'] },
+  {
+    // The product's workflows without Temporal.
+    place: 'testing/engine/',
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'activities/'],
+      ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
+      'workflows/payload-converter.ts',
+    ],
+  },
+  {
+    // Plays what was recorded in that engine: it reads a store, and writes to a folder that goes with it.
+    place: 'whatif/',
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'stores/store.ts', 'stores/file/', 'models/', 'memory/', 'tools/', 'agents/'],
+      ...['activities/', 'heal/', 'extensions/user-config.ts', 'assemble.ts', 'testing/engine/'],
+    ],
+    never: ['ioredis', '@temporalio/client', '@temporalio/worker'],
+  },
   {
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts'],
+      ...[
+        ...EXTENSIONS,
+        'heal/',
+        'insight/',
+        'workflows/messages.ts',
+        'client/',
+        'client.ts',
+        'gateway/',
+        'worker.ts',
+        'workflow-code.ts',
+        'whatif/',
+      ],
     ],
   },
   {

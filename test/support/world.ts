@@ -12,9 +12,11 @@ import { assemble, type Assembly } from '../../src/assemble.js';
 import { openConnection } from '../../src/client/temporal/connection.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
+import type { ConversationState } from '../../src/conversation/state.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
-import type { ModelHook } from '../../src/models/model.js';
+import { modelsAnsweredBy } from '../../src/models/known-models.js';
+import type { Model, ModelHook } from '../../src/models/model.js';
 import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import type { Embedder } from '../../src/models/embedder.js';
@@ -41,6 +43,10 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly holds?: (why: string) => boolean;
   /** Told what happens to conversations, once. */
   readonly observe?: Observe;
+  /** Told of the state that each run begins with. In memory. */
+  readonly opened?: (conversation: string, state: ConversationState) => void;
+  /** Answers in place of the scripted API. */
+  readonly model?: Model;
   /** Redis at this address; files in a temp dir without it. */
   readonly redisUrl?: string;
   /** What is old goes there. */
@@ -157,11 +163,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       {
         ...{ connection: connected ?? connection, namespace: 'default', taskQueue, store, workspace, extensions: options },
         ...{ agentsDir: join(dir, 'agents'), tools: options.tools ?? builtinTools, embedder: options.embedder, variables: process.env },
-        models: createModels({
-          anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
-          ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
-          ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
-        }),
+        models: options.model
+          ? modelsAnsweredBy(options.model)
+          : createModels({
+              anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
+              ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
+              ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
+            }),
         defaultModel: 'anthropic/claude-test',
         ...(options.secrets && { secrets: createKnownSecrets(options.secrets) }),
         ...(options.signIn && { signIn: options.signIn }),
@@ -223,11 +231,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 /** Nobody but the test ends these, or they come again and again. */
 const FOR_SOMEBODY = /^(waiting for (a person|the client|a look after|the store)|a consolidation that failed)/;
 
-function startMemory({ holds, observe }: WorldOptions): MemoryTemporal {
+function startMemory({ holds, observe, opened }: WorldOptions): MemoryTemporal {
   const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.(why) !== true;
   return startMemoryTemporal({
     ...{ namespace: 'default', now: new Date(), skips },
-    observe: ({ workflowId }) => ({ opened: () => undefined, event: (event) => observe?.(workflowId, event) }),
+    observe: ({ workflowId }) => ({ opened: (state) => opened?.(workflowId, state), event: (event) => observe?.(workflowId, event) }),
   });
 }
 

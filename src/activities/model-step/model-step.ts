@@ -19,7 +19,6 @@ import { obstacleTo, type CallNumbers } from '../../conversation/context/call-ga
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import type {
-  CallInput,
   DeferReason,
   MadeCitation,
   ModelStepInput,
@@ -40,6 +39,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { ATTEMPTS, callModel, type CommittedCall } from './call-model.js';
 import { configure, memoryNews } from './configure.js';
+import { toCall } from './prepare-request.js';
 import { readText, TEXT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import { lifeMark } from '../../memory/recall/indexed-texts.js';
 import { recalledNotice } from '../../memory/recall/question.js';
@@ -90,7 +90,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const [{ written, applied, tokensMore, texts }, configured, base, attributes] = await Promise.all([
     writePending(dependencies, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, input.configure) : ({ kind: 'unchanged' } as const),
-    input.opensSession ? openingBase(dependencies) : undefined,
+    input.opensSession ? openingBase(dependencies, input) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
@@ -152,7 +152,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const obstacle = obstacleTo(numbers, settings);
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
-  const { agentHash, model, memory, contextBudget, fallback } = settings;
+  const { model, fallback } = settings;
   const next = fallback?.next[0];
   const cited: MadeCitation[] = [];
   const heard: string[] = [];
@@ -195,11 +195,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   // Call.
   try {
     const done = await callModel(dependencies, {
-      input: {
-        ...{ ...call, ...messageRefs(input, written), base: base?.ref ?? call.base },
-        ...{ session, turn, agentHash, model, fallback: fallback?.next, contextBudget },
-        memory: { ...memory, version: pinned?.version ?? memory.version },
-      },
+      input: toCall(input, settings, { written, base }),
       found,
       reserved: { claim, attempt, reservation },
       onFailed: (id, usage) => shared.settleFailed(id, usage),
@@ -299,18 +295,11 @@ function currentSettings({ settings, learned }: ModelStepInput, configured: Excl
   return now;
 }
 
-/** References to the schema and tools of the turn's message, which this step may just have stored. */
-function messageRefs({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
-  const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
-  const stored = messages.find(({ slot }) => slot === first?.slot);
-  const output = call.output ?? stored?.output;
-  const tools = call.tools ?? stored?.tools;
-  return { ...(output !== undefined && { output }), ...(tools !== undefined && { tools }) };
-}
-
 /** Design section 4: the first epoch of a session begins with the scope's facts. */
-async function openingBase(dependencies: ConversationDependencies): Promise<{ readonly ref: string; readonly text: string } | undefined> {
-  const { store, key } = dependencies;
+async function openingBase(dependencies: ConversationDependencies, input: ModelStepInput): Promise<ModelStepResult['base']> {
+  const { store, key, recorded } = dependencies;
+  const known = recorded?.base(input);
+  if (known !== undefined) return known ?? undefined;
   const [{ facts }, config] = await Promise.all([store.facts.list(key), usableConfig(dependencies, dependencies.identity)]);
   const text = memoryBundle(retrieve([], facts, config?.context));
   if (text === '') return undefined;
@@ -395,6 +384,8 @@ async function recallForTurn(
   const { call, tools, deferred = [] } = input;
   const isFirstCall = call.soFar === undefined && tools.length === 0;
   if (!isFirstCall || deferred.includes('recall')) return undefined;
+  const known = dependencies.recorded?.recalled(input);
+  if (known !== undefined) return known ?? undefined;
   try {
     const { agent, scope } = dependencies.identity;
     const { config } = await dependencies.agents(agent, scope, agentHash);

@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
-import type { CallInput, MadeCitation } from '../../conversation/turn/model-step-effects.js';
+import type { CallInput, MadeCitation, ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
 import { shownText, type ClientTool, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
 import { countMessageTokens, estimateStringTokens, type CountTokens } from '../../memory/tokens.js';
 import { estimateMediaTokens, measureTokens, type EstimatedPrompt } from '../../records/token-estimate.js';
@@ -51,6 +51,29 @@ export interface CallToMake extends CallInput, Pick<CallSettings, 'agentHash' | 
   readonly turn: string;
   /** The agent's list of models after this one. */
   readonly fallback?: readonly string[] | undefined;
+}
+
+/** The call of a step, with the settings that hold for it and what the step has written and found. */
+export function toCall(
+  input: ModelStepInput,
+  { agentHash, model, memory, contextBudget, fallback }: CallSettings,
+  { written, base }: Pick<ModelStepResult, 'written' | 'base'>,
+): CallToMake {
+  const { call, session, turn, pinned } = input;
+  return {
+    ...{ ...call, ...messageRefs(input, written), base: base?.ref ?? call.base },
+    ...{ session, turn, agentHash, model, fallback: fallback?.next, contextBudget },
+    memory: { ...memory, version: pinned?.version ?? memory.version },
+  };
+}
+
+/** References to the schema and tools of the turn's message, which this step may just have stored. */
+function messageRefs({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
+  const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
+  const stored = messages.find(({ slot }) => slot === first?.slot);
+  const output = call.output ?? stored?.output;
+  const tools = call.tools ?? stored?.tools;
+  return { ...(output !== undefined && { output }), ...(tools !== undefined && { tools }) };
 }
 
 export interface PreparedRequest {

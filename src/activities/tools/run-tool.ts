@@ -12,7 +12,6 @@ import {
   toolEntry,
   shownText,
   type JsonValue,
-  type Media,
   type ToolOutcome,
   type Body,
   type ItemRef,
@@ -31,7 +30,7 @@ import { readHealed } from '../context/context.js';
 import { performEffect, toSpending, type Done } from '../effect.js';
 import { createFeedWriter } from '../feed-writer.js';
 import { wasStopped, hashRequest } from '../key.js';
-import type { ConversationDependencies } from '../dependencies.js';
+import type { ConversationDependencies, ToolEnd } from '../dependencies.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, writeAppContext } from '../app-context.js';
 import { callsDownTo, placeOfCalls, toolContext, toolMemory, sharedPlace } from './tool-context.js';
@@ -47,16 +46,11 @@ import { createKnownSecrets } from '../../platform/known-secrets.js';
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
 
-interface Ended extends Media, Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
-  readonly outcome: ToolOutcome;
-  readonly text: string;
-}
-
-const OTHER_ARGUMENTS: Ended = {
+const OTHER_ARGUMENTS: ToolEnd = {
   outcome: 'rejected',
   text: 'Not run: the arguments in the store are not those of the call. They were changed; call again if it is still needed.',
 };
-const UNKNOWN: Ended = {
+const UNKNOWN: ToolEnd = {
   outcome: 'unknown',
   text: 'An earlier attempt was interrupted and its outcome is unknown. It was not repeated, because running it twice could do harm.',
 };
@@ -95,7 +89,8 @@ export async function performTool(dependencies: ConversationDependencies, input:
     const { config } = agent;
     const { memory, spent } = toolMemory(dependencies, input, { config, model: recorded.model, activity });
     const began = performance.now();
-    const ended = isOther ? OTHER_ARGUMENTS : await run(dependencies, { input, agent, memory, argument, around, earlier });
+    const known = isOther ? OTHER_ARGUMENTS : await dependencies.recorded?.tool(input, argument);
+    const ended = known ?? (await run(dependencies, { input, agent, memory, argument, around, earlier }));
     const ms = Math.round(performance.now() - began);
     const tries = isRiding ? 0 : (input.plan.attempts ?? 1) - activity.info.attempt;
     if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
@@ -151,7 +146,7 @@ interface Attempt {
 }
 
 /** What a tool says may be anything that it has seen: its secrets are taken out before a word of it is kept. */
-async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
+async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<ToolEnd> {
   const { secrets = createKnownSecrets() } = dependencies;
   const { activity, isRiding } = around;
   const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;

@@ -14,6 +14,8 @@ import {
 } from '@temporalio/common';
 import type { Activities } from '../../activities/index.js';
 import { STOP_GRACE_MS } from '../../conversation/turn/turn.js';
+import type { ConversationEvent } from '../../conversation/event.js';
+import type { ConversationState } from '../../conversation/state.js';
 import type { ConversationListener } from '../../conversation/views/observation.js';
 import type { Host } from '../../workflows/host.js';
 import type { Clock } from './clock.js';
@@ -77,6 +79,17 @@ export interface EngineOptions {
   readonly workflows: Readonly<Record<string, MemoryWorkflow>>;
   /** Of the run that begins. */
   readonly observe?: (execution: Pick<Execution, 'workflowId' | 'runId'>) => ConversationListener;
+  readonly playing?: Playing;
+}
+
+/** Conversations that happened before, and are played again. */
+export interface Playing {
+  /** What its first run was called: what it wrote is found under that. Undefined: any name will do. */
+  readonly lifeOf: (workflowId: string) => string | undefined;
+  /** The state that its first run began with. */
+  readonly openedAs: (workflowId: string) => ConversationState | undefined;
+  /** An activity has ended: its workflow hears of it once this resolves. Time may pass meanwhile. */
+  readonly hold: (workflowId: string, name: keyof Activities, input: unknown) => Promise<void>;
 }
 
 export interface Engine {
@@ -91,6 +104,8 @@ export interface Engine {
   /** Throws where it does not run. */
   signal(workflowId: string, name: string, args: readonly unknown[]): void;
   update(execution: Execution, id: string, name: string, args: readonly unknown[]): Update;
+  /** To a conversation that is played again: all of it in one activation. */
+  bring(workflowId: string, events: readonly ConversationEvent[]): void;
   /** How the workflow ended, over all its runs; rejects for one that did not complete. */
   result(execution: Execution): Promise<unknown>;
   terminate(execution: Execution, reason: string): void;
@@ -103,7 +118,7 @@ export interface Engine {
 const SILENT: ConversationListener = { opened: () => undefined, event: () => undefined };
 const failures = new DefaultFailureConverter();
 
-export function createEngine({ clock, namespace, workflows, observe }: EngineOptions): Engine {
+export function createEngine({ clock, namespace, workflows, observe, playing }: EngineOptions): Engine {
   const executions = new Map<string, Execution>();
   const latest = new Map<string, Execution>();
   let workers: Activities[] = [];
@@ -115,7 +130,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
   ): Execution => {
     const workflow = workflows[request.type];
     if (!workflow) throw new Error(`there is no workflow ${request.type} in memory`);
-    const runId = randomUUID();
+    const runId = (links.continuedFrom === undefined ? playing?.lifeOf(request.workflowId) : undefined) ?? randomUUID();
     let close!: () => void;
     const { firstRunId = runId, attributes = {}, ...more } = links;
     const execution: Omit<Execution, 'run'> & { run?: Run } = {
@@ -145,6 +160,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
         ...(links.continuedFrom !== undefined && { continuedExecutionRunId: links.continuedFrom }),
       },
       observer: observe?.(made) ?? SILENT,
+      opened: links.continuedFrom === undefined ? playing?.openedAs(request.workflowId) : undefined,
       isServed: () => workers.length > 0,
       runActivity: (name, input, options, stop) => perform(made, name, input, options, stop),
       startChild(type, { workflowId, args, memo }) {
@@ -213,8 +229,14 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
     // Time goes on without what hears no stop, as it does outside.
     const leave = (): void => void later(() => end(), STOP_GRACE_MS).unref();
     stop.addEventListener('abort', leave, { once: true });
+    const held = async (): Promise<void> => {
+      if (!playing) return;
+      end();
+      await playing.hold(of.workflowId, name, input);
+      end = clock.begin();
+    };
     try {
-      return await runActivity({
+      const attempted = await runActivity({
         ...{ activities: workers.at(-1) as Activities, name, input, options, stop, now: clock.now },
         info: {
           workflowNamespace: namespace,
@@ -229,7 +251,10 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
           delete pending.nextAttemptAt;
         },
       });
+      await held();
+      return attempted;
     } catch (error) {
+      await held();
       throw overTheWire(error);
     } finally {
       stop.removeEventListener('abort', leave);
@@ -267,6 +292,9 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
       });
       execution.run.deliver({ kind: 'update', update: pendingUpdate } satisfies Job);
       return update;
+    },
+    bring(workflowId, events) {
+      latest.get(workflowId)?.run.deliver({ kind: 'recorded', events });
     },
     result,
     terminate(execution, reason) {

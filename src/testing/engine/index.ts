@@ -10,20 +10,20 @@ import { createEngine, type Engine, type EngineOptions } from './engine.js';
 
 export { advance, type Clock } from './clock.js';
 export { asJson } from './run-activity.js';
-export type { Engine } from './engine.js';
+export type { Engine, Playing } from './engine.js';
 
 export interface MemoryTemporal extends Engine {
   readonly connection: ConnectionLike;
 }
 
-export interface MemoryTemporalOptions extends ClockOptions, Pick<EngineOptions, 'namespace' | 'observe'> {
+export interface MemoryTemporalOptions extends ClockOptions, Pick<EngineOptions, 'namespace' | 'observe' | 'playing'> {
   readonly reducers?: Reducers;
 }
 
-export function startMemoryTemporal({ reducers = {}, namespace, observe, ...clock }: MemoryTemporalOptions): MemoryTemporal {
+export function startMemoryTemporal({ reducers = {}, namespace, observe, playing, ...clock }: MemoryTemporalOptions): MemoryTemporal {
   const reduce = createReducerRegistry(reducers);
   const engine = createEngine({
-    ...{ clock: createClock(clock), namespace, ...(observe && { observe }) },
+    ...{ clock: createClock(clock), namespace, ...(observe && { observe }), ...(playing && { playing }) },
     workflows: {
       conversation: (host, argument) => converse(host, argument, reduce),
       memory: keepMemory,

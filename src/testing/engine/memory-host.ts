@@ -16,6 +16,8 @@ import {
 } from '@temporalio/common';
 import { msNumberToTs } from '@temporalio/common/lib/time.js';
 import type { Activities } from '../../activities/index.js';
+import type { ConversationEvent } from '../../conversation/event.js';
+import type { ConversationState } from '../../conversation/state.js';
 import type { ConversationListener } from '../../conversation/views/observation.js';
 import type { ChildStartOptions, Host, HostInfo, Scope } from '../../workflows/host.js';
 import type { Clock } from './clock.js';
@@ -34,6 +36,8 @@ export interface AskedUpdate {
 type Job =
   | { readonly kind: 'signal'; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'update'; readonly update: AskedUpdate }
+  /** What had come to a conversation that is played again. */
+  | { readonly kind: 'recorded'; readonly events: readonly ConversationEvent[] }
   /** Of what this run itself has begun. */
   | { readonly kind: 'internal'; readonly apply: () => void };
 
@@ -44,6 +48,8 @@ export interface RunEngine {
   /** How its history begins. */
   readonly started: object;
   readonly observer: ConversationListener;
+  /** Of a conversation that is played again: the state that this run begins with. */
+  readonly opened?: ConversationState | undefined;
   /** Whether a worker is there. */
   isServed(): boolean;
   runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<Attempted>;
@@ -108,6 +114,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let bytes = 0;
   let currentDetails = '';
   let scope: AbortController | undefined;
+  let dispatch: ((event: ConversationEvent) => void) | undefined;
   const runEnd = new AbortController();
   const timers = new Set<() => void>();
   const waitingForTasks: (() => void)[] = [];
@@ -148,6 +155,8 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
         return job.apply();
       case 'update':
         return update(job.update);
+      case 'recorded':
+        return job.events.forEach((event) => dispatch?.(event));
       default: {
         note({ workflowExecutionSignaledEventAttributes: { signalName: job.name, input: toPayloads(job.args[0]) } });
         const handle = signals.get(job.name);
@@ -355,6 +364,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     },
     setCurrentDetails: (details) => void (currentDetails = details),
     observer: engine.observer,
+    played: { ...(engine.opened && { opened: engine.opened }), listen: (hear) => void (dispatch = hear) },
   };
 
   schedule();
@@ -389,7 +399,7 @@ function toPayloads(value: unknown) {
 }
 
 function bytesOf(job: Job): number {
-  if (job.kind === 'internal') return 0;
+  if (job.kind === 'internal' || job.kind === 'recorded') return 0;
   return JSON.stringify(job.kind === 'update' ? job.update.args : job.args).length;
 }
 

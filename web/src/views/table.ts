@@ -30,6 +30,7 @@ const VIEWS: readonly View[] = [
   { name: 'memory', title: 'Memory', icon: 'memory', isOfConversation: false, role: 'operator' },
   { name: 'fleet', title: 'Fleet', icon: 'fleet', isOfConversation: false },
   { name: 'agents', title: 'Agents', icon: 'agents', isOfConversation: false },
+  { name: 'whatif', title: 'What if', icon: 'branch', isOfConversation: false },
 ];
 
 const modules = import.meta.glob<ViewModule>('./*/index.tsx');

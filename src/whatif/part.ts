@@ -1,0 +1,141 @@
+/** One conversation of a tree that is played, or one sub-agent: what was recorded of it beside what happens to it now. */
+import { apply } from '../conversation/apply.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { ConversationState } from '../conversation/state.js';
+import type { PromptHead } from '../conversation/state/compaction-state.js';
+import type { ModelStepInput, ToolPlan } from '../conversation/turn/model-step-effects.js';
+import { approvalsOf } from '../conversation/turn/approvals.js';
+import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
+import type { RecordedAnswers } from './answers.js';
+import type { Happening, RecordedStep, Track } from './recording.js';
+import type { ReportedCall } from './report.js';
+import { createTurnLog, type TurnLog } from './turn-log.js';
+
+export interface Part {
+  readonly id: string;
+  /** Undefined: a sub-agent that the recording does not have. */
+  readonly track: Track | undefined;
+  readonly answers: RecordedAnswers | undefined;
+  /** Of what is played. */
+  readonly log: TurnLog;
+  /** Undefined until it has begun. */
+  state(): ConversationState | undefined;
+  opened(state: ConversationState): void;
+  event(event: ConversationEvent): void;
+  /** Slots up to this one are read where it was recorded. */
+  before(): number;
+  /** Told of each model call that is answered, by its id. */
+  onAnswer(listen: (call: string) => void): void;
+  readonly held: Held[];
+  /** A model step begins: the recorded one that it stands for. */
+  begin(input: ModelStepInput): RecordedStep | undefined;
+  /** Which one that was. */
+  present(): { readonly step: RecordedStep | undefined; readonly input: ModelStepInput } | undefined;
+  memoryVersion(): string;
+  /** What prompts began with then, as of the present call. */
+  head(): PromptHead | undefined;
+  readonly sources: Map<string, ReportedCall['source']>;
+  readonly modelMs: Map<string, number>;
+  /** Of kinds of events that other conversations of the tree bring. */
+  heard(kind: ConversationEvent['kind']): number;
+  plans(): Iterable<{ readonly plans: readonly ToolPlan[]; readonly names: readonly string[] }>;
+}
+
+/** An effect that has been done, and that its conversation has not heard of. */
+export interface Held {
+  readonly effect: string;
+  readonly of: string;
+  readonly release: () => void;
+}
+
+export function createPart(id: string, track: Track | undefined, answers: RecordedAnswers | undefined): Part {
+  const sources = new Map<string, ReportedCall['source']>();
+  const modelMs = new Map<string, number>();
+  const log = createTurnLog({ modelMs: (call) => modelMs.get(call), sourceOf: (call) => sources.get(call) });
+  const tries = new Map<string, number>();
+  const heard = new Map<string, number>();
+  let listener = (_call: string): void => undefined;
+  let state: ConversationState | undefined;
+  let present: ReturnType<Part['present']>;
+  let version = track?.opened.settings?.memory.version ?? NO_MEMORY_VERSION;
+  let head = track?.opened.compaction.prefix.head;
+  let before = track?.opened.counters.slot ?? 0;
+
+  return {
+    ...{ id, track, answers, log, held: [], sources, modelMs },
+    state: () => state,
+    opened(now) {
+      state = now;
+    },
+    event(event) {
+      heard.set(event.kind, (heard.get(event.kind) ?? 0) + 1);
+      if (!state) return;
+      state = apply(state, event);
+      log.add(event, state);
+      if (event.kind === 'effect-completed' && event.effect === 'model-step' && event.output.kind === 'answered')
+        listener(event.output.answer.call);
+      // A fork goes on in what it shares.
+      if (event.kind === 'effect-completed' && event.effect === 'open-origin') before = Math.max(before, event.output.slot);
+    },
+    onAnswer: (listen) => void (listener = listen),
+    before: () => before,
+    begin(input) {
+      const { id: call } = input.call;
+      const tried = tries.get(call) ?? 0;
+      tries.set(call, tried + 1);
+      const steps = track?.steps(call) ?? [];
+      const step = steps[Math.min(tried, steps.length - 1)];
+      const configured = step?.result?.configured;
+      if (configured?.kind === 'settings') version = configured.settings.memory.version;
+      if (step?.result?.kind === 'answered') head = step.result.answer.head ?? head;
+      present = { step, input };
+      return step;
+    },
+    present: () => present,
+    memoryVersion: () => version,
+    head: () => head,
+    heard: (kind) => heard.get(kind) ?? 0,
+    *plans() {
+      for (const { result } of track?.known() ?? []) {
+        if (result?.kind !== 'answered') continue;
+        const names = result.answer.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : []));
+        if (names.length > 0) yield { plans: result.answer.plans ?? [], names };
+      }
+    },
+  };
+}
+
+/** Whether a person would say it now: what was said while nothing went on waits until nothing goes on. */
+export function fits(part: Part, happening: Happening, taken: (kind: ConversationEvent['kind']) => number): boolean {
+  switch (happening.kind) {
+    case 'end':
+      return part.held.some(({ effect, of }) => effect === happening.effect && of === happening.of);
+    case 'relative':
+      return part.heard(happening.event) > taken(happening.event);
+    case 'input':
+      return happening.turn !== null || part.state()?.turn === null || happening.event.kind === 'consolidation-ended';
+  }
+}
+
+/**
+ * The event as it is to be brought; undefined where it would mean nothing here. A decision is for the call that it was about, or for the one of
+ * the same tool that waits in its place.
+ */
+export function toBring(part: Part, event: ConversationEvent): ConversationEvent | undefined {
+  const state = part.state();
+  if (!state) return undefined;
+  if (event.kind === 'interrupt-requested') return state.turn === null && part.track?.state().turn ? undefined : event;
+  if (event.kind !== 'decided') return event;
+  const waiting = approvalsOf(state);
+  const { decision } = event;
+  if (waiting.some(({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? part.id)))
+    return event;
+  const then = part.track ? approvalsOf(part.track.state()).find(({ callId }) => callId === decision.callId) : undefined;
+  const here = waiting.find(({ tool, kind }) => tool === then?.tool && kind === then.kind);
+  if (!here) return undefined;
+  const { hash: _, ...rest } = decision;
+  return {
+    ...event,
+    decision: { ...rest, callId: here.callId, ...(here.conversation !== part.id && { conversation: here.conversation }) },
+  };
+}

@@ -1,0 +1,418 @@
+/**
+ * Plays one recorded conversation. What came to it comes again in the order in which its workflow heard of it: messages and decisions at the
+ * place where they came, results when they came. As long as everything is as it was, nothing else can happen; from where something differs,
+ * effects that the recording does not have end by themselves, and what people said comes at the next place that is like the one it had.
+ */
+import { join } from 'node:path';
+import type { Recorded, ToolEnd } from '../activities/dependencies.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { Reducers } from '../conversation/context/reducers.js';
+import { approvalsOf } from '../conversation/turn/approvals.js';
+import { describeTurn } from './turn-log.js';
+import { errorMessage } from '../platform/errors.js';
+import { turnId } from '../records/identity.js';
+import type { JsonValue } from '../records/message.js';
+import { readAnswers } from './answers.js';
+import { compareAnswers, compareRequests, rebuildRequest, type SentRequest } from './compare.js';
+import { createPart, fits, toBring, type Part } from './part.js';
+import type { Candidate, Project } from './project.js';
+import { openTrack, type Happening, type RecordedConversation, type Recordings, type RecordedStep, type Track } from './recording.js';
+import type { Divergence, Lane, PlayedLane, ToolPolicy } from './report.js';
+import { IN_SANDBOX } from './sandbox-tools.js';
+import { openWorld, type World } from './world.js';
+
+/** A call of a tool that no recording answers, as a stub is asked for its result. */
+export interface UnknownCall {
+  readonly conversation: string;
+  readonly turn: string;
+  readonly name: string;
+  readonly input: JsonValue;
+}
+
+/** Answers in place of a tool. Undefined: it knows nothing of this one. */
+export type Stub = (call: UnknownCall) => string | undefined | Promise<string | undefined>;
+
+export interface PlayOptions {
+  readonly recordings: Recordings;
+  readonly lane: Lane;
+  readonly candidate: Candidate;
+  readonly project: Project;
+  readonly policy: ToolPolicy;
+  readonly stub?: Stub;
+  readonly memory: 'recorded' | 'candidate';
+  readonly reducers?: Reducers;
+  /** For what is written while it is played. */
+  readonly dir: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Played {
+  readonly lane: PlayedLane;
+  readonly gaps: readonly string[];
+  readonly agent: string;
+  readonly turns: number;
+  /** Model calls that were sent what was sent then, byte for byte; and all that were compared. */
+  readonly requests: { readonly equal: number; readonly compared: number };
+}
+
+interface Stop {
+  readonly turn: string;
+  readonly why: string;
+}
+
+/** A conversation that goes round in circles is given up. */
+const MAX_IDLE_STEPS = 10_000;
+/** What waits for long-term memory belongs to no turn. */
+const MEMORY_WAITS = /memory:|a consolidation that failed/;
+const STUB = (name: string): string => `(${name} was not run: this stands for its result.)`;
+
+export async function play(id: string, options: PlayOptions): Promise<Played> {
+  const { recordings, memory, candidate, dir } = options;
+  const parts = new Map<string, Part>();
+  const gaps = new Set<string>();
+  const consolidates = memory === 'candidate';
+  const add = async (recorded: RecordedConversation): Promise<Part> => {
+    for (const gap of recorded.gaps) gaps.add(gap);
+    const track = await openTrack(recorded, { consolidates });
+    const answers = await readAnswers(recordings.store, track, slotBefore(track));
+    const part = createPart(recorded.id, track, answers);
+    parts.set(recorded.id, part);
+    await addChildren(track);
+    return part;
+  };
+  const addChildren = async (track: Track): Promise<void> => {
+    for (const child of track.children()) {
+      if (parts.has(child)) continue;
+      const recorded = await recordings.open(child).catch((error: unknown) => {
+        gaps.add(`the sub-agent ${child} is not played as it was: ${errorMessage(error)}`);
+        return undefined;
+      });
+      if (recorded) await add(recorded);
+      else parts.set(child, createPart(child, undefined, undefined));
+    }
+  };
+
+  const root = await add(await recordings.open(id));
+  const track = root.track as Track;
+  const judge = createJudge(root, candidate.model !== undefined && options.lane === 'candidate');
+  const stopping = createStop();
+  const { opened } = track;
+  const world = openWorld({
+    ...{ namespace: track.conversation.key.namespace, at: opened.now, dir: join(dir, 'store'), candidate, project: options.project },
+    ...{ recorded: recordings.store, memory, isBaseline: options.lane === 'baseline', root: id },
+    ...(options.reducers && { reducers: options.reducers }),
+    part(wanted) {
+      const known = parts.get(wanted);
+      if (known || !wanted.startsWith(`${id}:`)) return known;
+      const made = createPart(wanted, undefined, undefined);
+      parts.set(wanted, made);
+      return made;
+    },
+    opened: candidate.model === undefined || opened.modelOverride === null ? opened : { ...opened, modelOverride: candidate.model },
+    tool: (part, input, argument) => answerTool(part, options, stopping.stop, input, argument),
+    sends: judge.sends,
+  });
+  try {
+    const { engine } = world;
+    const { identity, title } = opened;
+    root.onAnswer(judge.answered);
+    engine.start({
+      workflowId: id,
+      type: 'conversation',
+      taskQueue: 'what-if',
+      args: [{ agent: identity.agent }],
+      memo: { agent: identity.agent, title },
+    });
+    await conduct(world, { parts, root, options, stopping, addChildren });
+    return {
+      lane: toLane(root, judge, stopping.stopped()),
+      gaps: [...gaps],
+      agent: identity.agent,
+      turns: track.log.turns.size,
+      requests: judge.requests,
+    };
+  } finally {
+    await world.close();
+  }
+}
+
+/** Of what was there before its first run that is left: a fork's turns that it shares are in its entries too. */
+function slotBefore(track: Track): number {
+  const origin = track.effects('open-origin', '').find(({ ended }) => ended?.kind === 'effect-completed')?.ended;
+  const shared = origin?.kind === 'effect-completed' && origin.effect === 'open-origin' ? origin.output.slot : 0;
+  return Math.max(track.opened.counters.slot, shared);
+}
+
+interface Stopping {
+  readonly stop: (stop: Stop) => void;
+  readonly stopped: () => Stop | undefined;
+  readonly happened: Promise<void>;
+}
+
+function createStop(): Stopping {
+  let stopped: Stop | undefined;
+  let end = (): void => undefined;
+  const happened = new Promise<void>((resolve) => (end = resolve));
+  return {
+    stop(stop) {
+      stopped ??= stop;
+      end();
+    },
+    stopped: () => stopped,
+    happened,
+  };
+}
+
+async function answerTool(
+  part: Part,
+  { policy, stub, candidate }: PlayOptions,
+  stop: (stop: Stop) => void,
+  input: Parameters<Recorded['tool']>[0],
+  argument: JsonValue,
+): Promise<ToolEnd | undefined> {
+  const { name, callId, turn, plan } = input;
+  const known = await part.answers?.next(input, argument);
+  if (known) {
+    part.sources.set(callId, 'recording');
+    return known;
+  }
+  if (IN_SANDBOX.has(name)) {
+    part.sources.set(callId, 'product');
+    return undefined;
+  }
+  const tool = candidate.tools.find((one) => one.name === name);
+  if (policy === 'stub') {
+    part.sources.set(callId, 'stub');
+    const text = await stub?.({ conversation: part.id, turn, name, input: argument });
+    return { outcome: 'ok', text: text ?? STUB(name) };
+  }
+  const asks = plan.approval !== undefined || tool?.policy.approval === 'ask';
+  if (policy === 'live' && tool?.policy.repeatable && !asks) {
+    part.sources.set(callId, 'live');
+    return undefined;
+  }
+  // The model would have been told that there is no such tool.
+  if (!tool && !name.startsWith('mcp__')) return undefined;
+  const why =
+    policy === 'live'
+      ? `${name} was not called like this, and ${tool ? 'is not repeatable, or asks a person,' : 'is of an MCP server,'} so it does not run`
+      : `${name} was not called like this then: ${JSON.stringify(argument).slice(0, 400)}`;
+  stop({ turn, why });
+  return new Promise(() => undefined);
+}
+
+interface Conducting {
+  readonly parts: ReadonlyMap<string, Part>;
+  readonly root: Part;
+  readonly options: PlayOptions;
+  readonly stopping: Stopping;
+  readonly addChildren: (track: Track) => Promise<void>;
+}
+
+/** Until nothing is left of the recording, and what goes on by then has come to rest. */
+async function conduct({ engine }: World, { parts, root, options, stopping, addChildren }: Conducting): Promise<void> {
+  const { clock } = engine;
+  const relatives = new Map<Part, Map<ConversationEvent['kind'], number>>();
+  const takenOf = (part: Part): Map<ConversationEvent['kind'], number> => {
+    const counts = relatives.get(part) ?? new Map<ConversationEvent['kind'], number>();
+    relatives.set(part, counts);
+    return counts;
+  };
+  const isReady = (part: Part, happening: Happening): boolean => fits(part, happening, (kind) => takenOf(part).get(kind) ?? 0);
+  const release = (part: Part, effect: string, of: string): boolean => {
+    const at = part.held.findIndex((one) => one.effect === effect && one.of === of);
+    if (at < 0) return false;
+    part.held.splice(at, 1)[0]?.release();
+    return true;
+  };
+  const dueBy = (time: number): number | undefined => {
+    const due = clock.dueAt();
+    return due !== undefined && due <= time ? due : undefined;
+  };
+  const bring = async (part: Part, happenings: readonly Happening[]): Promise<void> => {
+    const { track } = part;
+    if (!track) return;
+    clock.passTo(Math.max(...happenings.map(({ at }) => at)));
+    const events = happenings.flatMap((one) => (one.kind === 'input' ? (toBring(part, one.event) ?? []) : []));
+    const wanted = options.candidate.model === undefined ? events : events.filter(({ kind }) => kind !== 'model-set');
+    const ends = happenings.flatMap((one) => (one.kind === 'end' ? [one] : []));
+    const counts = takenOf(part);
+    for (const one of happenings) if (one.kind === 'relative') counts.set(one.event, (counts.get(one.event) ?? 0) + 1);
+    await track.take();
+    await addChildren(track);
+    if (wanted.length > 0) engine.bring(part.id, wanted);
+    for (const { effect, of } of ends) release(part, effect, of);
+  };
+  /** What the recording does not have ends at once. */
+  const releaseOthers = (): boolean => {
+    let hasReleased = false;
+    for (const part of parts.values()) {
+      const counts = new Map<string, number>();
+      for (const { effect, of } of [...part.held]) {
+        const name = `${effect}/${of}`;
+        const held = (counts.get(name) ?? 0) + 1;
+        counts.set(name, held);
+        if (held > (part.track?.pending(effect, of) ?? 0)) hasReleased = release(part, effect, of) || hasReleased;
+      }
+    }
+    return hasReleased;
+  };
+  const waiting = (): readonly { readonly part: Part; readonly batch: readonly Happening[]; readonly at: number }[] =>
+    [...parts.values()]
+      .flatMap((part) => {
+        const batch = part.state() ? part.track?.batch() : undefined;
+        return batch ? [{ part, batch, at: Math.max(...batch.map(({ at }) => at)) }] : [];
+      })
+      .sort((a, b) => a.at - b.at);
+
+  for (let idle = 0; ;) {
+    await Promise.race([clock.quiet(), stopping.happened]);
+    options.signal.throwIfAborted();
+    if (stopping.stopped()) return;
+    if (releaseOthers()) continue;
+    const all = waiting();
+    const ready = all.find(({ part, batch }) => batch.every((one) => isReady(part, one)));
+    const next = ready ?? all[0];
+    if (!next) {
+      if (rest(engine, root, stopping) === 'over') return;
+      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: turnOf(root), why: 'it does not come to rest' });
+      continue;
+    }
+    const due = dueBy(next.at);
+    if (due !== undefined) {
+      clock.passTo(due);
+      continue;
+    }
+    if (ready) {
+      await bring(ready.part, ready.batch);
+      continue;
+    }
+    // Nothing goes on by itself: what the recording waits for does not come. What ended later then may have to end first now.
+    const stuck = [next.part, ...parts.values()].find(({ held }) => held.length > 0);
+    if (stuck) {
+      stuck.held.shift()?.release();
+      continue;
+    }
+    const isBlocked = next.batch.some((one) => one.kind === 'input' && !isReady(next.part, one));
+    if (isBlocked && rest(engine, next.part, stopping) === 'going') {
+      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: turnOf(next.part), why: 'it does not come to rest' });
+      continue;
+    }
+    if (stopping.stopped()) return;
+    await bring(next.part, next.batch);
+  }
+}
+
+/** Lets the time of a turn that still goes on pass; of one that waits for a person there is no more to play. */
+function rest({ clock }: World['engine'], part: Part, { stop }: Stopping): 'going' | 'over' {
+  const state = part.state();
+  if (!state || state.turn === null) return 'over';
+  const waits = approvalsOf(state);
+  const then = part.track?.state();
+  const wereWaiting = then?.turn ? approvalsOf(then) : [];
+  if (waits.length > 0) {
+    const unknown = waits.find(({ callId }) => !wereWaiting.some((one) => one.callId === callId));
+    if (unknown)
+      stop({ turn: turnId(state.turn.number), why: `${unknown.tool} waits for a person, and the recording has no decision for it` });
+    return 'over';
+  }
+  // It was recorded in the middle of this.
+  if (part.held.length > 0) return 'over';
+  const due = clock.dueAt((why) => !MEMORY_WAITS.test(why));
+  if (due === undefined) return 'over';
+  clock.passTo(due);
+  return 'going';
+}
+
+function turnOf(part: Part): string {
+  return turnId(part.state()?.turn?.number ?? part.state()?.latestTurn ?? 0);
+}
+
+interface Judge {
+  readonly requests: { equal: number; compared: number };
+  request(): Divergence | null;
+  answer(): Divergence | null;
+  sends(part: Part, step: RecordedStep | undefined, sent: SentRequest, rebuild: Parameters<typeof rebuildRequest>[0]): Promise<boolean>;
+  answered(call: string): void;
+}
+
+/** Finds the first request and the first answer that differ. */
+function createJudge(root: Part, isOtherModel: boolean): Judge {
+  const requests = { equal: 0, compared: 0 };
+  let request: Divergence | null = null;
+  let answer: Divergence | null = null;
+  const judge: Judge = {
+    requests,
+    request: () => request,
+    answer: () => answer,
+    async sends(part, step, sent, rebuild) {
+      if (request) return false;
+      const { turn, call } = describeTurn(part.present()?.input.call.id ?? '');
+      if (!step) {
+        request = { turn, call, what: 'missing', recorded: '(no such call)', played: sent.model };
+        return false;
+      }
+      const then = await rebuildRequest(rebuild, step, part.head());
+      if (!then) return false;
+      requests.compared += 1;
+      const differs = compareRequests(
+        isOtherModel ? { ...then, model: sent.model, request: { ...then.request, maxTokens: sent.request.maxTokens } } : then,
+        sent,
+      );
+      if (!differs) requests.equal += 1;
+      else request = { turn, call, ...differs };
+      return !differs;
+    },
+    answered(call) {
+      if (answer) return;
+      const played = root.log.answers.get(call);
+      const step = root.track?.steps(call).findLast(({ result }) => result?.kind === 'answered');
+      const then = step?.result?.kind === 'answered' ? step.result.answer : undefined;
+      const { turn, call: number } = describeTurn(call);
+      if (!played) return;
+      const differs = then ? compareAnswers(then, played) : ({ what: 'missing', recorded: '(no such call)', played: '(a call)' } as const);
+      if (differs) answer = { turn, call: number, ...differs };
+    },
+  };
+  return judge;
+}
+
+function toLane(root: Part, judge: Judge, stopped: Stop | undefined): PlayedLane {
+  const recorded = root.track?.log;
+  const then = recorded?.turns ?? new Map();
+  const now = root.log.turns;
+  const turns = [...new Set([...then.keys(), ...now.keys()])].sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  const request = judge.request();
+  const answer = judge.answer() ?? (stopped ? null : findMissing(root));
+  const first = [request, answer].flatMap((one) => one ?? []).sort(byPlace)[0] ?? null;
+  return {
+    divergence: first,
+    ...(answer && answer !== first && { answerDivergence: answer }),
+    turns: turns.map((turn) => {
+      const [before, after] = [then.get(turn), now.get(turn)];
+      return {
+        turn,
+        message: before?.message || after?.message || '',
+        ...(before && { recorded: before.side }),
+        ...(after && { played: after.side }),
+      };
+    }),
+    ...(stopped && { stopped }),
+    sum: root.log.sum(),
+    recordedSum: recorded?.sum() ?? root.log.sum(),
+  };
+}
+
+/** A request comes before its answer. */
+function byPlace(a: Divergence, b: Divergence): number {
+  return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : a.call - b.call);
+}
+
+function findMissing(root: Part): Divergence | null {
+  for (const call of root.track?.log.answers.keys() ?? []) {
+    if (root.log.answers.has(call)) continue;
+    const { turn, call: number } = describeTurn(call);
+    return { turn, call: number, what: 'missing', recorded: '(a call)', played: '(no such call)' };
+  }
+  return null;
+}

@@ -1,0 +1,271 @@
+/**
+ * A conversation that happened, read run by run: what came to it and when, and what its effects answered. Of a long one never more than three
+ * runs are in memory.
+ */
+import { apply } from '../conversation/apply.js';
+import { policyOf } from '../conversation/effect-table.js';
+import type { Effect, EffectEvent } from '../conversation/effect.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { Run } from '../conversation/replay/past.js';
+import type { ConversationState } from '../conversation/state.js';
+import type { ModelStepInput, ModelStepResult, ToolFinished } from '../conversation/turn/model-step-effects.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { createTurnLog, type TurnLog } from './turn-log.js';
+
+/** Where recorded conversations are. */
+export interface Recordings {
+  /** It is only read. */
+  readonly store: Store;
+  /** Rejects where there is none of that id, or none of its runs can be replayed. */
+  open(id: string): Promise<RecordedConversation>;
+}
+
+/** One conversation, or one sub-agent of it. */
+export interface RecordedConversation {
+  readonly id: string;
+  readonly key: ConversationKey;
+  /** Oldest first. */
+  readonly runs: AsyncIterator<Run>;
+  /** What is known to be missing, a line each. */
+  readonly gaps: readonly string[];
+}
+
+/** What came to it from outside of its workflow, in the order in which it heard of it. */
+export type Happening =
+  /** `turn`: the number of the turn that was running; null: none was. */
+  | { readonly kind: 'input'; readonly event: ConversationEvent; readonly turn: number | null; readonly at: number }
+  | { readonly kind: 'end'; readonly effect: string; readonly of: string; readonly at: number }
+  /** What another conversation of the same tree said. */
+  | { readonly kind: 'relative'; readonly event: ConversationEvent['kind']; readonly at: number };
+
+export interface RecordedEffect {
+  readonly effect: Effect;
+  readonly startedAt: number;
+  readonly ended?: Extract<EffectEvent, { kind: 'effect-completed' | 'effect-failed' }>;
+}
+
+/** A model step of the recording. `result` is absent where it came to nothing. */
+export interface RecordedStep {
+  readonly input: ModelStepInput;
+  readonly result?: ModelStepResult;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+}
+
+export interface Track {
+  readonly conversation: RecordedConversation;
+  /** The state that its first run began with. */
+  readonly opened: ConversationState;
+  readonly log: TurnLog;
+  /** What its workflow heard of at once; undefined once all is over. The same one until it is taken. */
+  batch(): readonly Happening[] | undefined;
+  /** That has been brought. */
+  take(): Promise<void>;
+  /** Of a model call, in the order in which they were tried. */
+  steps(call: string): readonly RecordedStep[];
+  /** Of this kind and name, in their order; see `nameEffect`. */
+  effects(effect: string, of: string): readonly RecordedEffect[];
+  tool(call: string): ToolFinished | undefined;
+  /** All model steps that are in memory. */
+  known(): Iterable<RecordedStep>;
+  /** Effects of this kind and name that have not come to an end yet, and are in memory. */
+  pending(effect: string, of: string): number;
+  /** Sub-agents that its runs in memory begin. */
+  children(): readonly string[];
+  /** As far as it has been brought. */
+  state(): ConversationState;
+}
+
+const INPUTS: ReadonlySet<ConversationEvent['kind']> = new Set([
+  ...([
+    'message-received',
+    'withdraw-requested',
+    'decided',
+    'app-event-received',
+    'mode-set',
+    'breakpoints-set',
+    'step-requested',
+  ] as const),
+  ...(['queue-edited', 'budget-raised', 'model-set', 'reset-requested', 'compaction-requested', 'truncation-requested'] as const),
+  ...(['chunks-chosen', 'undo-requested', 'rewind-requested', 'interrupt-requested', 'close-requested', 'renamed'] as const),
+  ...(['input-rejected', 'consolidation-ended'] as const),
+]);
+const RELATIVES: ReadonlySet<ConversationEvent['kind']> = new Set([
+  'child-asks',
+  'child-stepped',
+  'child-ended',
+  'parent-ordered',
+] as const);
+/** A sub-agent hears these of its parent, which is played too. */
+const FROM_PARENT: ReadonlySet<ConversationEvent['kind']> = new Set(['decided', 'interrupt-requested'] as const);
+
+/** Effects of one kind that may run beside each other are told apart by what they are for: their numbers differ from run to run. */
+export function nameEffect({ effect, id, input }: Pick<Effect, 'effect' | 'id'> & { readonly input: unknown }): string {
+  if (effect === 'model-step') return (input as ModelStepInput).call.id;
+  return effect === 'run-tool' ? id : '';
+}
+
+export async function openTrack(conversation: RecordedConversation, options: { readonly consolidates: boolean }): Promise<Track> {
+  const { runs } = conversation;
+  const windows: Window[] = [];
+  let isOver = false;
+  const load = async (): Promise<void> => {
+    if (isOver) return;
+    const next = await runs.next();
+    if (next.done === true) isOver = true;
+    else windows.push(readWindow(next.value, options));
+  };
+  await load();
+  const [first] = windows;
+  if (!first) throw new Error(`nothing of ${conversation.id} is recorded`);
+  // The next run's calls may begin before its first event is brought.
+  await load();
+  const opened = first.run.opened;
+  const log = createTurnLog();
+  let state = opened;
+  /** Of the run whose events are brought. */
+  let here = 0;
+  let at = 0;
+  let folded = 0;
+
+  const fold = (window: Window, until: number): void => {
+    for (; folded < until; folded++) {
+      const event = window.run.events[folded];
+      if (!event) continue;
+      state = apply(state, event);
+      log.add(event, state);
+    }
+  };
+  const forward = async (): Promise<void> => {
+    for (let window = windows[here]; window && at >= window.batches.length; window = windows[here]) {
+      fold(window, window.run.events.length);
+      const next = windows[here + 1];
+      if (!next) return;
+      // What has ended in a run is heard of when it is over.
+      if (here === 0) here = 1;
+      else windows.shift();
+      at = 0;
+      folded = 0;
+      state = next.run.opened;
+      await load();
+    }
+  };
+  await forward();
+
+  return {
+    conversation,
+    opened,
+    log,
+    batch: () => windows[here]?.batches[at]?.happenings,
+    async take() {
+      const window = windows[here];
+      const batch = window?.batches[at];
+      if (!window || !batch) return;
+      at += 1;
+      for (const one of batch.happenings) if (one.kind === 'end') count(window.unended, `${one.effect}/${one.of}`, -1);
+      fold(window, batch.end);
+      await forward();
+    },
+    steps: (call) => windows.flatMap(({ steps }) => steps.get(call) ?? []),
+    effects: (effect, of) => windows.flatMap(({ effects }) => effects.get(`${effect}/${of}`) ?? []),
+    tool: (call) => windows.reduce<ToolFinished | undefined>((found, { tools }) => tools.get(call) ?? found, undefined),
+    pending(effect, of) {
+      return windows.reduce((sum, { unended }) => sum + (unended.get(`${effect}/${of}`) ?? 0), 0);
+    },
+    children: () => windows.flatMap(({ children }) => children),
+    *known() {
+      for (const { steps } of windows) for (const tried of steps.values()) yield* tried;
+    },
+    state: () => state,
+  };
+}
+
+interface Window {
+  readonly run: Run;
+  /** `end`: how many events of the run there are up to its last one. */
+  readonly batches: readonly { readonly happenings: readonly Happening[]; readonly end: number }[];
+  readonly steps: ReadonlyMap<string, readonly RecordedStep[]>;
+  readonly effects: ReadonlyMap<string, readonly RecordedEffect[]>;
+  readonly tools: ReadonlyMap<string, ToolFinished>;
+  /** By kind and name: effects whose ends have not been brought, or never came. */
+  readonly unended: Map<string, number>;
+  readonly children: readonly string[];
+}
+
+function count(counts: Map<string, number>, name: string, more: number): void {
+  counts.set(name, (counts.get(name) ?? 0) + more);
+}
+
+function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean }): Window {
+  const batches: { happenings: Happening[]; end: number }[] = [];
+  const steps = new Map<string, RecordedStep[]>();
+  const effects = new Map<string, RecordedEffect[]>();
+  const tools = new Map<string, ToolFinished>();
+  const unended = new Map<string, number>();
+  const children: string[] = [];
+  const running = new Map<string, { readonly name: string; readonly at: number; readonly effect: Effect; readonly step: number }>();
+  let state = run.opened;
+  let isOpen = false;
+  const isSubAgent = run.opened.parent !== undefined;
+  const add = (happening: Happening, end: number): void => {
+    const last = batches.at(-1)?.happenings.at(-1);
+    // What people send is heard before what has ended, where both come at once.
+    if (happening.kind === 'input' && last?.kind === 'end') isOpen = false;
+    if (!isOpen) batches.push({ happenings: [], end });
+    const batch = batches[batches.length - 1];
+    if (batch) batch.end = end;
+    batch?.happenings.push(happening);
+    isOpen = true;
+  };
+
+  for (const [index, event] of run.events.entries()) {
+    const { at } = event;
+    const end = index + 1;
+    if (event.kind === 'effect-started') {
+      isOpen = false;
+      const { kind: _, at: __, ...effect } = event;
+      const of = nameEffect(effect);
+      const name = `${effect.effect}/${of}`;
+      const others = effects.get(name) ?? [];
+      effects.set(name, others);
+      others.push({ effect, startedAt: at });
+      if (policyOf(effect)) count(unended, name, 1);
+      if (effect.effect === 'start-child') children.push(effect.input.child);
+      running.set(`${effect.effect}/${effect.id}`, { name, at, effect, step: others.length - 1 });
+      if (effect.effect === 'model-step') {
+        const tried = steps.get(of) ?? [];
+        steps.set(of, tried);
+        tried.push({ input: effect.input, startedAt: at });
+      }
+    } else if (event.kind === 'effect-completed' || event.kind === 'effect-failed') {
+      const begun = running.get(`${event.effect}/${event.id}`);
+      running.delete(`${event.effect}/${event.id}`);
+      if (begun) {
+        const of = nameEffect(begun.effect);
+        const all = effects.get(begun.name);
+        if (all) all[begun.step] = { effect: begun.effect, startedAt: begun.at, ended: event };
+        if (event.kind === 'effect-completed' && event.effect === 'model-step') {
+          const tried = steps.get(of);
+          const last = tried?.pop();
+          if (last) tried?.push({ ...last, result: event.output, endedAt: at });
+          for (const tool of event.output.tools) tools.set(tool.callId, tool);
+        }
+        if (event.kind === 'effect-completed' && event.effect === 'run-tool') tools.set(event.output.callId, event.output);
+        // Sub-agents are begun and heard without an activity.
+        if (policyOf(begun.effect)) add({ kind: 'end', effect: event.effect, of, at }, end);
+        else isOpen = false;
+      }
+    } else if (
+      RELATIVES.has(event.kind) ||
+      (isSubAgent && FROM_PARENT.has(event.kind)) ||
+      (consolidates && event.kind === 'consolidation-ended')
+    ) {
+      isOpen = false;
+      add({ kind: 'relative', event: event.kind, at }, end);
+      isOpen = false;
+    } else if (INPUTS.has(event.kind)) add({ kind: 'input', event, turn: state.turn?.number ?? null, at }, end);
+    else isOpen = false;
+    state = apply(state, event);
+  }
+  return { run, batches, steps, effects, tools, unended, children };
+}
