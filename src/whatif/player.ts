@@ -336,6 +336,13 @@ interface Judge {
   answered(call: string): void;
 }
 
+/** Of a sub-agent's call: the turn of the conversation in which it works. */
+function placeOf(part: Part, root: Part): Pick<Divergence, 'turn' | 'call'> {
+  const place = describeTurn(part.present()?.input.call.id ?? '');
+  const [turn] = part === root ? [] : part.id.slice(root.id.length + 1).split(':');
+  return turn === undefined ? place : { ...place, turn };
+}
+
 /** Finds the first request and the first answer that differ. */
 function createJudge(root: Part, isOtherModel: boolean): Judge {
   const requests = { equal: 0, compared: 0 };
@@ -347,9 +354,9 @@ function createJudge(root: Part, isOtherModel: boolean): Judge {
     answer: () => answer,
     async sends(part, step, sent, rebuild) {
       if (request) return false;
-      const { turn, call } = describeTurn(part.present()?.input.call.id ?? '');
+      const { turn, call } = placeOf(part, root);
       if (!step) {
-        request = { turn, call, what: 'missing', recorded: '(no such call)', played: sent.model };
+        request = { turn, call, what: 'missing', recorded: '(no such call)', played: part === root ? '(a call)' : `(a call of ${part.id})` };
         return false;
       }
       const then = await rebuildRequest(rebuild, step, part.head());
