@@ -356,7 +356,13 @@ function createJudge(root: Part, isOtherModel: boolean): Judge {
       if (request) return false;
       const { turn, call } = placeOf(part, root);
       if (!step) {
-        request = { turn, call, what: 'missing', recorded: '(no such call)', played: part === root ? '(a call)' : `(a call of ${part.id})` };
+        request = {
+          turn,
+          call,
+          what: 'missing',
+          recorded: '(no such call)',
+          played: part === root ? '(a call)' : `(a call of ${part.id})`,
+        };
         return false;
       }
       const then = await rebuildRequest(rebuild, step, part.head());

@@ -1,9 +1,12 @@
-/** Conversations that really happened, on Temporal, played again by the command as a person runs it. */
+/**
+ * Conversations that really happened, on Temporal, played again by the command as a person runs it: as a process, since only the built product
+ * replays histories with all that a worker has.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createOfflineModel } from '../../src/models/offline.js';
 import type { ReportedConversation, ReportLine } from '../../src/whatif/report.js';
-import { runPerdura } from '../support/run-perdura.js';
+import { startPerdura } from '../support/run-perdura.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -25,6 +28,8 @@ async function talk(...messages: readonly string[]): Promise<string> {
   for (const message of messages) await world.client.send(id, message, { start: {} });
   return id;
 }
+
+const whatif = (args: readonly string[]) => startPerdura(world, ['whatif', ...args]).ended;
 
 async function readReport(file: string): Promise<ReportedConversation[]> {
   const lines = (await readFile(file, 'utf8')).trim().split('\n');
@@ -61,13 +66,18 @@ test('with nothing changed nothing differs: tools, approvals, steering, interrup
   await client.send(fork, 'what time is it');
 
   const file = join(world.dir, 'report.jsonl');
-  const ran = await runPerdura(world, ['whatif', plain, busy, fork, '--baseline', '--report', file]);
-  expect({ code: ran.code, stderr: ran.stderr }).toMatchObject({ code: 0 });
+  const ran = await whatif([plain, busy, fork, '--baseline', '--report', file]);
+  if (ran.code !== 0) throw new Error((await readReport(file)).map(({ skipped = '' }) => skipped).join());
   const lines = await readReport(file);
   for (const { id, lanes, skipped, gaps } of lines) {
     expect(gaps).toEqual([]);
     const of = [plain, busy, fork].indexOf(id);
-    expect({ of, skipped, differs: lanes.candidate?.divergence, stopped: lanes.candidate?.stopped }).toEqual({ of, skipped: undefined, differs: null, stopped: undefined });
+    expect({ of, skipped, differs: lanes.candidate?.divergence, stopped: lanes.candidate?.stopped }).toEqual({
+      of,
+      skipped: undefined,
+      differs: null,
+      stopped: undefined,
+    });
     expect({ of, differs: lanes.baseline?.divergence }).toEqual({ of, differs: null });
   }
   expect(lines).toHaveLength(3);
@@ -76,12 +86,18 @@ test('with nothing changed nothing differs: tools, approvals, steering, interrup
 test('one changed sentence of the prompt: each conversation says where it differs; a worse model shows what it no longer does', async () => {
   const ids = [await talk('hello', 'read README.md'), await talk('what time is it')];
   await writeFile(join(world.dir, 'SOUL.new.md'), 'You are short.');
-  const prompted = await runPerdura(world, ['whatif', ...ids, '--prompt', 'SOUL.new.md']);
+  const prompted = await whatif([...ids, '--prompt', 'SOUL.new.md']);
   expect(prompted.code).toBe(0);
   for (const id of ids) expect(prompted.stdout).toContain(`${id}  differs from turn_0001, call 1 (system) on`);
   await writeFile(join(world.dir, 'without-tools.json'), JSON.stringify({ tools: ['get_time'] }));
-  const worse = await runPerdura(world, ['whatif', ids[0] ?? '', '--settings', 'without-tools.json', '-o', 'json']);
+  const worse = await whatif([ids[0] ?? '', '--settings', 'without-tools.json', '-o', 'json']);
   expect(JSON.parse(worse.stdout)).toMatchObject({
-    conversations: [{ lanes: { candidate: { divergence: { turn: 'turn_0001', what: 'tools' }, answerDivergence: { turn: 'turn_0002', what: 'tool-calls' } } } }],
+    conversations: [
+      {
+        lanes: {
+          candidate: { divergence: { turn: 'turn_0001', what: 'tools' }, answerDivergence: { turn: 'turn_0002', what: 'tool-calls' } },
+        },
+      },
+    ],
   });
 });
