@@ -34,7 +34,7 @@ export async function readAnswers(store: Store, track: Track, after: number): Pr
   }
   return {
     async next({ name, callId, person, plan }, argument) {
-      // What a person has written in place of the arguments is said again by that person.
+      // What a person has written in place of the arguments is written again by that person.
       const left = calls.get(person?.input === undefined ? callFingerprint(name, argument) : (plan.fingerprint ?? ''));
       // The same call at the same place is itself, whatever was cut or interrupted between.
       const same = left?.findIndex((one) => one.callId === callId) ?? -1;
@@ -65,7 +65,7 @@ async function note(
   }
 }
 
-/** Without what a person said of it, which is added again. */
+/** Without the words of a person about it, which is added again. */
 async function readEnd(
   store: Store,
   key: ConversationKey,
@@ -93,6 +93,6 @@ async function readEnd(
 function withoutNote(text: string, note: string | undefined): string {
   const at = text.lastIndexOf('\n[A person changed the arguments before it ran: ');
   if (at >= 0) return text.slice(0, at);
-  const said = `\n[The person who allowed it says: ${note}]`;
-  return note !== undefined && text.endsWith(said) ? text.slice(0, -said.length) : text;
+  const added = `\n[The person who allowed it says: ${note}]`;
+  return note !== undefined && text.endsWith(added) ? text.slice(0, -added.length) : text;
 }

@@ -44,7 +44,7 @@ export async function rebuildRequest(
 /** Of the bytes that count: a cache's key and the like are no part of what a model reads. */
 export function hashSent({ model, request }: SentRequest): string {
   return createHash('sha256')
-    .update(JSON.stringify([model, request.system, request.tools, request.messages, restOf(request)]))
+    .update(JSON.stringify([model, request.system, request.tools, request.messages, pickRest(request)]))
     .digest('hex');
 }
 
@@ -63,7 +63,7 @@ export function compareRequests(recorded: SentRequest, played: SentRequest): Dif
       before ? describeMessage(before) : '(no more messages)',
       after ? describeMessage(after) : '(no more messages)',
     );
-  return differing('messages', JSON.stringify(restOf(then)), JSON.stringify(restOf(now)));
+  return differing('messages', JSON.stringify(pickRest(then)), JSON.stringify(pickRest(now)));
 }
 
 export function compareAnswers(recorded: ModelAnswer, played: ModelAnswer): Difference | undefined {
@@ -119,7 +119,7 @@ function differing(what: Divergence['what'], recorded: string, played: string): 
   return { what, recorded: part(recorded), played: part(played) };
 }
 
-function restOf({ maxTokens, answerSchema, mustCall, oneCall, stopAt }: SentRequest['request']): unknown {
+function pickRest({ maxTokens, answerSchema, mustCall, oneCall, stopAt }: SentRequest['request']): unknown {
   return [maxTokens, answerSchema ?? null, mustCall ?? false, oneCall ?? false, stopAt ?? null];
 }
 

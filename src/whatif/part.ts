@@ -51,7 +51,7 @@ export interface Held {
 export function createPart(id: string, track: Track | undefined, answers: RecordedAnswers | undefined): Part {
   const sources = new Map<string, ReportedCall['source']>();
   const modelMs = new Map<string, number>();
-  const log = createTurnLog({ modelMs: (call) => modelMs.get(call), sourceOf: (call) => sources.get(call) });
+  const log = createTurnLog({ modelMs: (call) => modelMs.get(call), findSource: (call) => sources.get(call) });
   const tries = new Map<string, number>();
   const heard = new Map<string, number>();
   let listener = (_call: string): void => undefined;
@@ -105,7 +105,7 @@ export function createPart(id: string, track: Track | undefined, answers: Record
   };
 }
 
-/** Whether a person would say it now: what was said while nothing went on waits until nothing goes on. */
+/** Whether a person would send it now: what came while nothing went on waits until nothing goes on. */
 export function fits(part: Part, happening: Happening, taken: (kind: ConversationEvent['kind']) => number): boolean {
   switch (happening.kind) {
     case 'end':

@@ -1,7 +1,7 @@
 /**
  * Plays one recorded conversation. What came to it comes again in the order in which its workflow heard of it: messages and decisions at the
  * place where they came, results when they came. As long as everything is as it was, nothing else can happen; from where something differs,
- * effects that the recording does not have end by themselves, and what people said comes at the next place that is like the one it had.
+ * effects that the recording does not have end by themselves, and what people sent comes at the next place that is like the one it had.
  */
 import { join } from 'node:path';
 import type { Recorded, ToolEnd } from '../activities/dependencies.js';
@@ -18,10 +18,10 @@ import { createPart, fits, toBring, type Part } from './part.js';
 import type { Candidate, Project } from './project.js';
 import { openTrack, type Happening, type RecordedConversation, type Recordings, type RecordedStep, type Track } from './recording.js';
 import type { Divergence, Lane, PlayedLane, ToolPolicy } from './report.js';
-import { IN_SANDBOX } from './sandbox-tools.js';
+import { IN_SANDBOX } from './sandbox.js';
 import { openWorld, type World } from './world.js';
 
-/** A call of a tool that no recording answers, as a stub is asked for its result. */
+/** A call of a tool that no recording answers, as a stub gets it. */
 export interface UnknownCall {
   readonly conversation: string;
   readonly turn: string;
@@ -213,12 +213,12 @@ interface Conducting {
 async function conduct({ engine }: World, { parts, root, options, stopping, addChildren }: Conducting): Promise<void> {
   const { clock } = engine;
   const relatives = new Map<Part, Map<ConversationEvent['kind'], number>>();
-  const takenOf = (part: Part): Map<ConversationEvent['kind'], number> => {
+  const countTaken = (part: Part): Map<ConversationEvent['kind'], number> => {
     const counts = relatives.get(part) ?? new Map<ConversationEvent['kind'], number>();
     relatives.set(part, counts);
     return counts;
   };
-  const isReady = (part: Part, happening: Happening): boolean => fits(part, happening, (kind) => takenOf(part).get(kind) ?? 0);
+  const isReady = (part: Part, happening: Happening): boolean => fits(part, happening, (kind) => countTaken(part).get(kind) ?? 0);
   const release = (part: Part, effect: string, of: string): boolean => {
     const at = part.held.findIndex((one) => one.effect === effect && one.of === of);
     if (at < 0) return false;
@@ -236,7 +236,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     const events = happenings.flatMap((one) => (one.kind === 'input' ? (toBring(part, one.event) ?? []) : []));
     const wanted = options.candidate.model === undefined ? events : events.filter(({ kind }) => kind !== 'model-set');
     const ends = happenings.flatMap((one) => (one.kind === 'end' ? [one] : []));
-    const counts = takenOf(part);
+    const counts = countTaken(part);
     for (const one of happenings) if (one.kind === 'relative') counts.set(one.event, (counts.get(one.event) ?? 0) + 1);
     await track.take();
     await addChildren(track);
@@ -275,7 +275,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     const next = ready ?? all[0];
     if (!next) {
       if (rest(engine, root, stopping) === 'over') return;
-      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: turnOf(root), why: 'it does not come to rest' });
+      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: currentTurn(root), why: 'it does not come to rest' });
       continue;
     }
     const due = dueBy(next.at);
@@ -295,7 +295,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     }
     const isBlocked = next.batch.some((one) => one.kind === 'input' && !isReady(next.part, one));
     if (isBlocked && rest(engine, next.part, stopping) === 'going') {
-      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: turnOf(next.part), why: 'it does not come to rest' });
+      if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: currentTurn(next.part), why: 'it does not come to rest' });
       continue;
     }
     if (stopping.stopped()) return;
@@ -324,7 +324,7 @@ function rest({ clock }: World['engine'], part: Part, { stop }: Stopping): 'goin
   return 'going';
 }
 
-function turnOf(part: Part): string {
+function currentTurn(part: Part): string {
   return turnId(part.state()?.turn?.number ?? part.state()?.latestTurn ?? 0);
 }
 
@@ -334,6 +334,13 @@ interface Judge {
   answer(): Divergence | null;
   sends(part: Part, step: RecordedStep | undefined, sent: SentRequest, rebuild: Parameters<typeof rebuildRequest>[0]): Promise<boolean>;
   answered(call: string): void;
+}
+
+/** Of a sub-agent's call: the turn of the conversation in which it works. */
+function findPlace(part: Part, root: Part): Pick<Divergence, 'turn' | 'call'> {
+  const place = describeTurn(part.present()?.input.call.id ?? '');
+  const [turn] = part === root ? [] : part.id.slice(root.id.length + 1).split(':');
+  return turn === undefined ? place : { ...place, turn };
 }
 
 /** Finds the first request and the first answer that differ. */
@@ -347,9 +354,15 @@ function createJudge(root: Part, isOtherModel: boolean): Judge {
     answer: () => answer,
     async sends(part, step, sent, rebuild) {
       if (request) return false;
-      const { turn, call } = describeTurn(part.present()?.input.call.id ?? '');
+      const { turn, call } = findPlace(part, root);
       if (!step) {
-        request = { turn, call, what: 'missing', recorded: '(no such call)', played: sent.model };
+        request = {
+          turn,
+          call,
+          what: 'missing',
+          recorded: '(no such call)',
+          played: part === root ? '(a call)' : `(a call of ${part.id})`,
+        };
         return false;
       }
       const then = await rebuildRequest(rebuild, step, part.head());

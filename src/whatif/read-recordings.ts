@@ -9,7 +9,7 @@ export interface RecordingAccess {
   readonly service: HistoryService;
   readonly namespace: string;
   readonly store: Store;
-  readonly keyOf: (id: string) => Promise<ConversationKey>;
+  readonly findKey: (id: string) => Promise<ConversationKey>;
   /** By the workflow's code. */
   readonly replay: (
     id: string,
@@ -17,13 +17,14 @@ export interface RecordingAccess {
   ) => Promise<{ readonly runs: readonly (Run | undefined)[]; readonly problems: readonly string[] }>;
 }
 
-export function readRecordings({ service, namespace, store, keyOf, replay }: RecordingAccess): Recordings {
+export function readRecordings({ service, namespace, store, findKey, replay }: RecordingAccess): Recordings {
   const replayed = async (id: string, run: FoundRun): Promise<Run> => {
     const events: HistoryEvent[] = [];
     for await (const page of readPages(service, run)) events.push(...page);
     const { runs, problems } = await replay(id, [{ events }]);
     const [found] = runs;
-    if (found) return found;
+    // Of a run that does not replay there is a part: what came after it would be made up.
+    if (found && problems.length === 0) return found;
     throw new Error(
       problems[0] === undefined
         ? `cannot play ${id}: no worker has worked it yet`
@@ -33,7 +34,7 @@ export function readRecordings({ service, namespace, store, keyOf, replay }: Rec
   return {
     store,
     async open(id): Promise<RecordedConversation> {
-      const key = await keyOf(id);
+      const key = await findKey(id);
       const [deleted] = await store.lives.deleted(key);
       if (deleted?.life === key.life) throw new Error(`cannot play ${id}: it was deleted`);
       const { runs, complete } = await findRuns(service, { namespace, workflowId: id });

@@ -35,7 +35,7 @@ export type Happening =
   /** `turn`: the number of the turn that was running; null: none was. */
   | { readonly kind: 'input'; readonly event: ConversationEvent; readonly turn: number | null; readonly at: number }
   | { readonly kind: 'end'; readonly effect: string; readonly of: string; readonly at: number }
-  /** What another conversation of the same tree said. */
+  /** What another conversation of the same tree sent. */
   | { readonly kind: 'relative'; readonly event: ConversationEvent['kind']; readonly at: number };
 
 export interface RecordedEffect {

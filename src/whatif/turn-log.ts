@@ -15,7 +15,7 @@ export const NO_SUM: PlayedSum = {
 export interface TurnLogOptions {
   /** Milliseconds of the model, of a call by its id; default: of its step. */
   readonly modelMs?: (call: string) => number | undefined;
-  readonly sourceOf?: (call: string) => ReportedCall['source'] | undefined;
+  readonly findSource?: (call: string) => ReportedCall['source'] | undefined;
 }
 
 export interface TurnLog {
@@ -47,7 +47,7 @@ interface Result {
 
 const MAX_CALL_TEXT = 1_024;
 
-export function createTurnLog({ modelMs, sourceOf }: TurnLogOptions = {}): TurnLog {
+export function createTurnLog({ modelMs, findSource }: TurnLogOptions = {}): TurnLog {
   const turns = new Map<string, Logged>();
   const results = new Map<string, Result>();
   const answers = new Map<string, ModelAnswer>();
@@ -114,7 +114,7 @@ export function createTurnLog({ modelMs, sourceOf }: TurnLogOptions = {}): TurnL
                 ...{ name, input },
                 ...(result && { outcome: result.outcome }),
                 result: result ? shorten(shownText(result.text), MAX_CALL_TEXT) : '',
-                source: sourceOf?.(callId) ?? (result ? 'recording' : 'none'),
+                source: findSource?.(callId) ?? (result ? 'recording' : 'none'),
               };
             }),
             sum,

@@ -20,8 +20,7 @@ import type { Part } from './part.js';
 import { nameEffect, type RecordedStep } from './recording.js';
 import type { Candidate, Project } from './project.js';
 import type { SentRequest } from './compare.js';
-import { createPlans, inSandbox, recordedServers } from './sandbox-tools.js';
-import { createSandboxStore, onlyRead } from './sandbox-store.js';
+import { createPlans, createSandboxStore, inSandbox, onlyRead, recordedServers } from './sandbox.js';
 
 export interface WorldOptions {
   readonly namespace: string;
@@ -52,8 +51,6 @@ export interface World {
 }
 
 const TASK_QUEUE = 'what-if';
-/** Effects whose results are the recording's, where they are given the same. */
-const ANSWERED = ['compact', 'rewind', 'open-origin'] as const;
 
 export function openWorld(options: WorldOptions): World {
   const { namespace, at, dir, candidate, recorded, memory, part: findPart, opened, root } = options;
@@ -71,7 +68,7 @@ export function openWorld(options: WorldOptions): World {
       return { opened: (state) => part?.opened(state), event: (event) => part?.event(event) };
     },
     playing: {
-      lifeOf: (id) => findPart(id)?.track?.opened.identity.life,
+      lifeFor: (id) => findPart(id)?.track?.opened.identity.life,
       openedAs: (id) => (id === root ? opened : undefined),
       hold(id, name, input) {
         const part = findPart(id);
@@ -83,16 +80,16 @@ export function openWorld(options: WorldOptions): World {
   });
   const present = (): Part | undefined => findPart(Context.current().info.workflowExecution?.workflowId ?? '');
   const lives = (): Set<string> => new Set(engine.executions().map(({ firstRunId }) => firstRunId));
-  const own = createFileStore({ dir, clock: engine.clock.now });
-  const store = createSandboxStore(own, recorded, {
+  const written = createFileStore({ dir, clock: engine.clock.now });
+  const store = createSandboxStore(written, recorded, {
     isPlayed: ({ life }) => lives().has(life),
     before: ({ conversation }) => findPart(conversation)?.before() ?? 0,
     memoryVersion: () => (isRecorded ? (present() ?? findPart(root))?.memoryVersion() : undefined),
     now: engine.clock.now,
   });
-  const planOf = createPlans(() => present()?.plans() ?? []);
-  const tools = candidate.tools.map((tool) => inSandbox(tool, planOf));
-  const serverTools = recordedServers(() => offeredThen(recorded, present()), planOf);
+  const findPlan = createPlans(() => present()?.plans() ?? []);
+  const tools = candidate.tools.map((tool) => inSandbox(tool, findPlan));
+  const serverTools = recordedServers(() => offeredThen(recorded, present()), findPlan);
   const models = playedModels(options, present);
   const { activities, close } = assemble(
     {
@@ -120,7 +117,7 @@ export function openWorld(options: WorldOptions): World {
     async close() {
       for (const execution of engine.executions()) engine.terminate(execution, 'it has been played');
       await close();
-      await own.close();
+      await written.close();
     },
   };
 }
@@ -135,7 +132,10 @@ interface Playing {
 }
 
 function playedActivities(activities: Activities, { present, store, isRecorded }: Playing): Activities {
-  const answered = <Input extends object, Output>(name: (typeof ANSWERED)[number], perform: (input: Input) => Promise<Output>) => {
+  const answered = <Input extends object, Output>(
+    name: 'compact' | 'rewind' | 'open-origin',
+    perform: (input: Input) => Promise<Output>,
+  ) => {
     const used = new Map<Part, number>();
     return async (input: Input): Promise<Output> => {
       const part = present();
@@ -205,16 +205,16 @@ interface PlayedModels {
 /** Knows which call is about to be made, compares it, and lets the model answer, but where a person or a failure did. */
 function playedModels(options: WorldOptions, present: () => Part | undefined): PlayedModels {
   const { project, isBaseline } = options;
-  const asked = new Map<Part, { readonly call: string; readonly request: ModelRequest; readonly model: string }>();
+  const due = new Map<Part, { readonly call: string; readonly request: ModelRequest; readonly model: string }>();
   const registry = createToolRegistry(project.tools);
 
   const rebuilding = (part: Part): ConversationDependencies => {
     const key = part.track?.conversation.key ?? { namespace: options.namespace, scope: '', conversation: part.id, life: '' };
     const { agent } = part.track?.opened.identity ?? { agent: '' };
-    const planOf = createPlans(() => part.plans());
+    const findPlan = createPlans(() => part.plans());
     return {
       ...{ store: onlyRead(options.recorded), models: project.models, agents: project.agents, tools: registry, workspace: options.dir },
-      ...{ serverTools: recordedServers(() => offeredThen(options.recorded, part), planOf), defaultModel: project.defaultModel },
+      ...{ serverTools: recordedServers(() => offeredThen(options.recorded, part), findPlan), defaultModel: project.defaultModel },
       ...{ key, identity: { agent, life: key.life, scope: key.scope }, compactionPlugins: project.extensions.compactionPlugins },
     };
   };
@@ -222,9 +222,9 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
   const wrap = (model: Model): Model => {
     const stream: Model['stream'] = async (request, given) => {
       const part = present();
-      const call = part && asked.get(part);
+      const call = part && due.get(part);
       if (!part || !call) return model.stream(request, given);
-      asked.delete(part);
+      due.delete(part);
       const step = answeredStep(part, call.call);
       const sent = isBaseline ? await asThen(options.recorded, part, call.request) : call.request;
       const isSame = await options.sends(part, step, { model: call.model, request: sent }, rebuilding(part));
@@ -253,7 +253,7 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
       name: 'what-if',
       beforeInvoke(_messages, request, { call, model }) {
         const part = present();
-        if (part) asked.set(part, { call, request, model });
+        if (part) due.set(part, { call, request, model });
       },
     },
     of: ({ models }) => {

@@ -1,4 +1,4 @@
-/** Conversations that cannot be played, or not whole: said, and the others are played. */
+/** Conversations that cannot be played, or not whole: the report says so, and the others are played. */
 import type { Run } from '../../src/conversation/replay/past.js';
 import type { Recordings } from '../../src/whatif/recording.js';
 import type { ReportedConversation } from '../../src/whatif/report.js';

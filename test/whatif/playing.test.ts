@@ -70,7 +70,7 @@ test('approvals, refusals, notes and changed arguments come again', async () => 
   await expectSame(recorder, id, counts);
 });
 
-test('what is said while a turn goes on, and what stops it, comes at its place', async () => {
+test('what comes while a turn goes on, and what stops it, comes at its place', async () => {
   const { client } = recorder.world;
   const id = recorder.world.id();
   await client.start(id, {});
@@ -143,7 +143,7 @@ describe('a call that was not made then', () => {
     request.messages.at(-1)?.role === 'tool' ? `It says: ${JSON.stringify(request.messages.at(-1))}` : callTool('book', { what: 'coffee' }),
   );
 
-  test('ends the play where nothing else is said', async () => {
+  test('ends the play where no policy is given', async () => {
     const id = await talk('#book tea', 'more');
     const before = counts.ran;
     const { lane } = await recorder.play(id, { candidate: recorder.projectWith(other) });
@@ -163,7 +163,7 @@ describe('a call that was not made then', () => {
     expect(lane.turns[0]?.played?.calls).toMatchObject([{ name: 'book', source: 'stub', result: 'a stub of book' }]);
   });
 
-  test('runs where it is repeatable and asks no one, and never where a person is asked', async () => {
+  test('runs where it is repeatable, and never where a person has to allow it', async () => {
     const id = await talk('#book tea', 'more');
     const before = counts.ran;
     const { lane } = await recorder.play(id, { candidate: recorder.projectWith(other), policy: 'live' });
@@ -175,4 +175,14 @@ describe('a call that was not made then', () => {
     expect(paid.lane.stopped).toMatchObject({ turn: 'turn_0001', why: expect.stringContaining('waits for a person') });
     expect(counts.ran).toBe(before + 2);
   });
+});
+
+test('memory as the candidate keeps it: sessions end with a consolidation of what is played', async () => {
+  const { client } = recorder.world;
+  const id = await talk('remember that I live in Oslo', 'and again');
+  await client.reset(id);
+  await client.send(id, 'where do I live?');
+  const { lane } = await recorder.play(id, { memory: 'candidate' });
+  expect(lane.stopped).toBeUndefined();
+  expect(lane.turns.map(({ played }) => played?.stopReason)).toEqual(['end', 'end', 'end']);
 });

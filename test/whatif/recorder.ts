@@ -75,7 +75,7 @@ export async function startRecorder(
           ...more,
         });
       } finally {
-        await rm(dir, { recursive: true, force: true });
+        await rm(dir, { recursive: true, force: true, maxRetries: 3 });
       }
     },
     close: () => world.close(),

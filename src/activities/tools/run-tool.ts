@@ -7,15 +7,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/turn/model-step-effects.js';
-import {
-  pickMedia,
-  toolEntry,
-  shownText,
-  type JsonValue,
-  type ToolOutcome,
-  type Body,
-  type ItemRef,
-} from '../../records/message.js';
+import { pickMedia, toolEntry, shownText, type JsonValue, type ToolOutcome, type Body, type ItemRef } from '../../records/message.js';
 import { withoutMedia } from '../../records/message-media.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { truncate } from '../../records/text.js';

@@ -78,7 +78,7 @@ export const WHATIF: readonly CommandRow[] = [
       ['--report <file>', 'write the report, as lines of JSON'],
       ['--jobs <count>', 'conversations at once', parseCount, 2 * availableParallelism()],
     ],
-    help: `What people said and decided comes again where it came then, and a call of a tool is answered with what it answered then: the same name and
+    help: `What people sent and decided comes again where it came then, and a call of a tool is answered with what it answered then: the same name and
 arguments, the nth time for the nth time. Nothing is called but the model, and nothing is written but the report. Without any change the
 project is played as it is now: what differs has changed since.`,
     run: whatIfCommand,
@@ -113,7 +113,7 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
     const { workflowService: service } = connection;
     const { client } = session;
     const recordings = readRecordings({
-      ...{ service, namespace: temporal.namespace, store, keyOf: (id) => client.key(id), replay: createReplay(config, REST_MS) },
+      ...{ service, namespace: temporal.namespace, store, findKey: (id) => client.key(id), replay: createReplay(config, REST_MS) },
     });
     const played: ReportedConversation[] = [];
     const totals = createTotals();

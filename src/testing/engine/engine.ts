@@ -85,7 +85,7 @@ export interface EngineOptions {
 /** Conversations that happened before, and are played again. */
 export interface Playing {
   /** What its first run was called: what it wrote is found under that. Undefined: any name will do. */
-  readonly lifeOf: (workflowId: string) => string | undefined;
+  readonly lifeFor: (workflowId: string) => string | undefined;
   /** The state that its first run began with. */
   readonly openedAs: (workflowId: string) => ConversationState | undefined;
   /** An activity has ended: its workflow hears of it once this resolves. Time may pass meanwhile. */
@@ -130,7 +130,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
   ): Execution => {
     const workflow = workflows[request.type];
     if (!workflow) throw new Error(`there is no workflow ${request.type} in memory`);
-    const runId = (links.continuedFrom === undefined ? playing?.lifeOf(request.workflowId) : undefined) ?? randomUUID();
+    const runId = (links.continuedFrom === undefined ? playing?.lifeFor(request.workflowId) : undefined) ?? randomUUID();
     let close!: () => void;
     const { firstRunId = runId, attributes = {}, ...more } = links;
     const execution: Omit<Execution, 'run'> & { run?: Run } = {
