@@ -74,7 +74,7 @@ export interface Divergence {
 
 export interface ComparedTurn {
   readonly turn: string;
-  /** What the person said, shortened. */
+  /** What the person wrote, shortened. */
   readonly message: string;
   /** Absent where one side does not have this turn. */
   readonly recorded?: TurnSide;
@@ -114,7 +114,7 @@ export interface PlayedSum {
 export interface Verdict {
   readonly better: 'recorded' | 'candidate' | 'same' | 'unreadable';
   readonly why: string;
-  /** It was asked twice, with the two in both orders. */
+  /** It was called twice, with the two in both orders. */
   readonly agreesWithItself: boolean;
 }
 
