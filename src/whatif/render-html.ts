@@ -252,7 +252,7 @@ function drawConversation(line: ReportedConversation, standing: Standing, isOpen
       }${verdict === undefined ? undefined : fill`<p class="note">${describeVerdict({ ...verdict, why: cut(verdict.why, 1_000) })}</p> `}${
         lane === undefined ? undefined : drawLane(lane, turns)
       }${
-        baseline?.divergence == null
+        baseline === undefined || baseline.divergence === null
           ? undefined
           : fill`<h3>Baseline: the recorded configuration, played again</h3>
               ${drawDifferences(baseline)}`

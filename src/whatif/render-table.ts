@@ -165,7 +165,7 @@ function drawSide(text: string, room: Room): string[] {
   return isWhole ? lines : [...lines.slice(0, MAX_LINES - 1), '…'];
 }
 
-/** From anywhere, as a part of a line of ours. */
+/** As a part of one line, wherever it comes from. */
 function oneLine(text: string): string {
   return withVisibleMarks(text.slice(0, MAX_TEXT)).replace(/\s+/g, ' ').trim();
 }
