@@ -9,14 +9,7 @@ import { readDataset } from './dataset.js';
 import type { EvalDefinition } from './index.js';
 import { recordedTurnSchema, type RecordedTurn } from './recorded.js';
 import type { PlannedEval } from './run-eval.js';
-
-export interface LoadedEval extends PlannedEval {
-  /** From the project, with slashes. */
-  readonly file: string;
-  readonly name: string;
-  /** Of the case; absent: it has none. */
-  readonly caseName?: string;
-}
+import type { LoadedEval } from './suite.js';
 
 const FILE = /\.eval\.(?:ts|js|mjs|cjs)$/;
 const KNOWN: readonly string[] = [

@@ -168,9 +168,9 @@ interface UnderTest {
 function createUnderTest({ scripted, asRecorded, playing, real, spend, signal }: UnderTest): Models {
   if (real === undefined)
     return modelsAnsweredBy({ ...scripted, stream: (...given) => (playing.recorded ? asRecorded : scripted).stream(...given) });
-  const nameOf = (name: string): string => real.name ?? name;
+  const chooseName = (name: string): string => real.name ?? name;
   const choose = (name: string): Model => {
-    const used = nameOf(name);
+    const used = chooseName(name);
     const model = real.models(used);
     return withStream(model, async (request, options) => {
       if (playing.recorded && offlineConsolidation(request) === undefined) return asRecorded.stream(request, options);
@@ -189,7 +189,7 @@ function createUnderTest({ scripted, asRecorded, playing, real, spend, signal }:
       }
     });
   };
-  return Object.assign(choose, { limits: (name: string) => real.models.limits(nameOf(name)) });
+  return Object.assign(choose, { limits: (name: string) => real.models.limits(chooseName(name)) });
 }
 
 interface Parts extends Pick<UnderTest, 'real'> {

@@ -1,8 +1,15 @@
 /** Many runs: at once, under a budget, and what they come to. Nothing is tried twice. */
 import { xmlText } from '../records/text.js';
-import type { EvalRun, RunSettings } from './run-eval.js';
-import { runEval } from './run-eval.js';
-import type { LoadedEval } from './load.js';
+import { runEval, type EvalRun, type PlannedEval, type RunSettings } from './run-eval.js';
+
+/** An eval with one of its cases, by the names that people know. */
+export interface LoadedEval extends PlannedEval {
+  /** From the project, with slashes. */
+  readonly file: string;
+  readonly name: string;
+  /** Of the case; absent: it has none. */
+  readonly caseName?: string;
+}
 
 export interface SuiteOptions extends Omit<RunSettings, 'spent'> {
   /** Of each eval and case. */

@@ -64,7 +64,7 @@ async function play(
 ): Promise<readonly PlayedTurn[]> {
   const played: PlayedTurn[] = [];
   const definition: EvalDefinition<unknown> = {
-    ...settingsOf(taken),
+    ...toSettings(taken),
     recording: { recording: '' },
     async run({ send, reset, approve, deny, answer }) {
       for (const recorded of taken.turns) {
@@ -96,7 +96,7 @@ async function play(
   );
 }
 
-function settingsOf({ agent, beganAt, memory }: TakenConversation): Pick<EvalDefinition, 'agent' | 'now' | 'memory'> {
+function toSettings({ agent, beganAt, memory }: TakenConversation): Pick<EvalDefinition, 'agent' | 'now' | 'memory'> {
   return { agent, now: new Date(beganAt).toISOString(), ...(memory !== undefined && memory !== '' && { memory }) };
 }
 
@@ -120,7 +120,7 @@ function toProgram(taken: TakenConversation, played: readonly PlayedTurn[], reco
   const used = ['send', 'approve', 'deny', 'answer', 'reset', 'expect'].filter((name) =>
     new RegExp(`\\b${name}[.(]`).test(withoutTexts(body)),
   );
-  const { agent, now, memory } = settingsOf(taken);
+  const { agent, now, memory } = toSettings(taken);
   return [
     `/** ${taken.id} as it was recorded. The words of people, of the model and of tools are in it and in ${recording}: read both before you commit them. */`,
     ...taken.gaps.map((gap) => `// ${oneLine(gap)}`),

@@ -49,10 +49,7 @@ test('a conversation is recorded as an eval that runs green by itself, and fails
   const alone = startPerdura(world, ['eval', 'real', '-o', 'json'], { env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } });
   const { code, stdout } = await alone.ended;
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ runs: 1, failed: 0, soft: 0 })]);
-  writeFileSync(
-    file('real.eval.ts'),
-    program.replace("'It has content.'", "'It has nothing.'").replaceAll('expect.soft(', 'expect('),
-  );
+  writeFileSync(file('real.eval.ts'), program.replace("'It has content.'", "'It has nothing.'").replaceAll('expect.soft(', 'expect('));
   expect(await perdura('eval', 'real')).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('has "It has nothing." in its answer: it answered "It has content."'),

@@ -1,5 +1,6 @@
 /** `perdura dataset`: turns of conversations as cases of evals, in files of the project. */
 import { secretsInFolder, secretsOf, secretVariables, variablesOf } from '../../config.js';
+import type { DatasetSummary } from '../../evals/dataset.js';
 import type { Source } from '../../evals/from-conversation.js';
 import { createKnownSecrets } from '../../platform/known-secrets.js';
 import { counted, oneLine } from '../../records/text.js';
@@ -96,8 +97,7 @@ async function addToDataset(
 async function listAll(frame: CommandFrame): Promise<Answer> {
   const { listDatasets } = await import('../../evals/dataset.js');
   const datasets = await listDatasets(frame.config().cwd);
-  type Row = (typeof datasets)[number];
-  const labels = ({ labels: of }: Row): string =>
+  const labels = ({ labels: of }: DatasetSummary): string =>
     Object.entries(of)
       .map(([label, count]) => `${label} ${count}`)
       .join(', ');

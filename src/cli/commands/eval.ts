@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { providerSettings, secretsInFolder, secretsOf, secretVariables, variablesOf, type Config } from '../../config.js';
+import type { Claim } from '../../evals/assertions.js';
 import type { RealModel } from '../../evals/run-eval.js';
 import type { EvalResult, SuiteResult } from '../../evals/suite.js';
 import type { Extensions } from '../../extensions/user-config.js';
@@ -243,26 +244,23 @@ function drawEval({ name, case: item, passed, runs, passRate }: EvalResult): Sty
         : { text: 'failed ', style: 'red' as const };
   const took = runs.length === 1 ? `  ${Math.round(runs[0]?.ms ?? 0)} ms` : runs.length === 0 ? '' : `  ${passed} of ${runs.length}`;
   const told = runs.flatMap((run, n) => (run.claims.some(({ outcome }) => outcome !== 'passed') ? [{ run, n }] : []));
-  const lines = told.slice(0, MAX_RUNS_SHOWN).flatMap(({ run, n }) =>
-    run.claims
-      .filter(({ outcome }) => outcome !== 'passed')
-      .map(({ what, why = '', outcome, isSoft }): StyledLine => {
-        const word = outcome === 'skipped' ? 'not looked at' : isSoft ? 'soft' : 'failed';
-        return [
-          {
-            text: `         ${runs.length > 1 ? `run ${n + 1}, ` : ''}${word}: `,
-            style: outcome === 'failed' && !isSoft ? 'red' : 'yellow',
-          },
-          { text: toTerminalLine(oneLine(`${what}: ${why}`), 1_000) },
-        ];
-      }),
-  );
+  const lines = told
+    .slice(0, MAX_RUNS_SHOWN)
+    .flatMap(({ run, n }) => run.claims.flatMap((claim) => drawClaim(claim, runs.length > 1 ? `run ${n + 1}, ` : '')));
   const more = told.length - MAX_RUNS_SHOWN;
   return [
     [state, { text: `  ${title}` }, { text: took, style: 'dim' }],
     ...lines,
     ...(more > 0 ? [[{ text: `         … and ${counted(more, 'run')} more: -o json has all`, style: 'dim' as const }]] : []),
   ];
+}
+
+/** Those that hold are not shown. */
+function drawClaim({ what, why = '', outcome, isSoft }: Claim, run: string): StyledLine[] {
+  if (outcome === 'passed') return [];
+  const word = outcome === 'skipped' ? 'not looked at' : isSoft ? 'soft' : 'failed';
+  const style = outcome === 'failed' && !isSoft ? 'red' : 'yellow';
+  return [[{ text: `         ${run}${word}: `, style }, { text: toTerminalLine(oneLine(`${what}: ${why}`), 1_000) }]];
 }
 
 /** Each round is a separate process, so that it reads every file anew. */
