@@ -34,7 +34,12 @@ module.exports = {
     [`/node_modules/(${ESM_ONLY})/.+\\.m?js$`]: ['@swc/jest', { jsc: { target: 'es2022' }, module: { type: 'commonjs' } }],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_ONLY})/)`],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^fast-check$': '<rootDir>/test/support/seeded-fast-check.cjs' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    '^fast-check$': '<rootDir>/test/support/seeded-fast-check.cjs',
+    // What recorded evals import.
+    '^perdura/evals$': '<rootDir>/src/evals/index.ts',
+  },
   runtime: '<rootDir>/test/support/runtime.cjs',
   globalSetup: '<rootDir>/test/support/global-setup.cjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

@@ -10,7 +10,7 @@ import { root } from './prepare.mjs';
 import { run } from './report.mjs';
 
 const TARGET = join(root, 'docs', 'reference', 'api');
-const ENTRIES = ['index.ts', 'worker.ts', 'workflows/index.ts', 'gateway/index.ts', 'config.ts', 'testing/index.ts'];
+const ENTRIES = ['index.ts', 'worker.ts', 'workflows/index.ts', 'gateway/index.ts', 'config.ts', 'testing/index.ts', 'evals/index.ts'];
 
 /** What public types name, and that need no name outside: parts of events, and stores. */
 const DEEP = [

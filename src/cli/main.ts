@@ -11,10 +11,12 @@ import { GC } from './commands/gc.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
 import { CHECK_UPGRADE } from './commands/check-upgrade.js';
 import { CONTEXT } from './commands/context.js';
+import { DATASETS } from './commands/datasets.js';
 import { DEBUG } from './commands/debug.js';
 import { DECIDE } from './commands/decide.js';
 import { END } from './commands/end.js';
 import { ERASURE } from './commands/erasure.js';
+import { EVAL } from './commands/eval.js';
 import { INSPECT } from './commands/inspect.js';
 import { LINEAGE } from './commands/lineage.js';
 import { LIST } from './commands/list.js';
@@ -50,6 +52,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_EDIT, ...MEMORY_DECIDE]],
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
+  ['Try changes', [...EVAL, ...DATASETS]],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
   ['Try changes', [...WHATIF, ...REPORT]],
   [
@@ -63,6 +66,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
 const GROUPS: Readonly<Record<string, string>> = {
   admin: 'tokens, setup, repairs, keys, export and import, what was spent, erasure',
   'admin token': 'create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH',
+  dataset: 'turns of conversations as cases of evals, in files of this folder',
   history: 'HISTORY: what earlier conversations of a scope were about, newest first',
   mcp: 'serve conversations to MCP clients; look at the MCP servers of agents',
   schedule: 'conversations that begin, or get a message, at certain times',
@@ -129,7 +133,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
       const { taskQueue } = await awaitBegin();
       surroundings = { ...surroundings, env: { ...surroundings.env, PERDURA_TASK_QUEUE: taskQueue } };
     }
-    if (!OUTSIDE.has(command.name())) await enterFolder(context);
+    if (!OUTSIDE.has(command.name())) await enterFolder(context, { runsEvals: command.name() === 'eval' });
   });
   try {
     await program.parseAsync(args, { from: 'user' });

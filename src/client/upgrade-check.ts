@@ -11,7 +11,7 @@ import { toBuildId } from './describe.js';
 import { MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
 import type { Run } from '../conversation/replay/past.js';
 import { errorMessage } from '../platform/errors.js';
-import { oneLine, truncate } from '../records/text.js';
+import { oneLine, truncate, xmlText } from '../records/text.js';
 import { WORKFLOW_TYPE } from '../workflows/messages.js';
 import { fetchRun, type History } from '../heal/fetch-runs.js';
 import type { Replay } from './insight.js';
@@ -123,19 +123,13 @@ export function toJUnit(runs: readonly CheckedRun[], seconds: number): string {
   const count = (outcome: CheckOutcome): number => runs.filter((run) => run.outcome === outcome).length;
   const shown = runs.filter(({ outcome }) => outcome !== 'ended');
   const cases = shown.map(({ id, type, build, ms, outcome, why = '' }) => {
-    const head = `<testcase classname="${xml(type)}" name="${xml(id)}" time="${(ms / 1000).toFixed(3)}"`;
+    const head = `<testcase classname="${xmlText(type)}" name="${xmlText(id)}" time="${(ms / 1000).toFixed(3)}"`;
     const on = build === null ? '' : ` (on build ${build})`;
     if (outcome === 'replays') return `    ${head}/>`;
     const tag = { breaks: 'failure', unread: 'error', stays: 'skipped' }[outcome as 'breaks' | 'unread' | 'stays'];
-    return `    ${head}><${tag} message="${xml(why + on)}"/></testcase>`;
+    return `    ${head}><${tag} message="${xmlText(why + on)}"/></testcase>`;
   });
   const counts = `tests="${shown.length}" failures="${count('breaks')}" errors="${count('unread')}" skipped="${count('stays')}"`;
   const suite = `  <testsuite name="perdura check-upgrade" ${counts} time="${seconds.toFixed(3)}">`;
   return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', suite, ...cases, '  </testsuite>', '</testsuites>', ''].join('\n');
-}
-
-/** XML 1.0 has no other control characters, and no half of a surrogate pair. */
-function xml(text: string): string {
-  const readable = text.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
-  return readable.replace(/[&<>"'\n\r\t]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

@@ -32,7 +32,14 @@ export function installTypeScript(transform: typeof transformSync): () => void {
   };
   loader._resolveFilename = (request, parent, ...rest) => {
     const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? findTypeScript(request, parent.filename) : undefined;
-    return source ?? resolveFilename.call(loader, request, parent, ...rest);
+    if (source !== undefined) return source;
+    try {
+      return resolveFilename.call(loader, request, parent, ...rest);
+    } catch (error) {
+      // A folder without packages has this one: the program that runs its files.
+      if (!/^perdura(?:\/|$)/.test(request)) throw error;
+      return require.resolve(request);
+    }
   };
   return () => {
     loader._resolveFilename = resolveFilename;

@@ -286,6 +286,11 @@ function findDefault(exported: unknown): unknown {
   return isRecord(found) && found['__esModule'] === true ? found['default'] : found;
 }
 
+/** What a file of the project exports as default, loaded as perdura.config is; undefined: nothing. */
+export async function importDefault(file: string): Promise<unknown> {
+  return findDefault(await importFile(file));
+}
+
 /** What a file of a project exports, TypeScript too. */
 export function importFile(file: string): Promise<unknown> {
   return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);

@@ -23,6 +23,7 @@ import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
 import { addMcpRoutes } from './mcp/routes.js';
 import {
+  type AddedCase,
   answerNative,
   needs,
   type AgentDescription,
@@ -56,6 +57,13 @@ export interface GatewayOptions {
   readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
   /** What may be wrong where it runs, as `perdura doctor` has it. */
   readonly findings?: () => Promise<readonly Finding[]>;
+  /** Adds a turn, as this client sees it, to a dataset of the project that it runs in; absent: it writes into none. */
+  readonly addToDataset?: (
+    client: PerduraClient,
+    id: string,
+    turn: string,
+    to: { readonly name: string; readonly labels: readonly string[] },
+  ) => Promise<AddedCase | undefined>;
   /** Where Temporal's UI shows an event, by workflow, run and event; those of a tenant are not linked. */
   readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
@@ -146,6 +154,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     agents: () => options.agents?.() ?? Promise.resolve([]),
     describeAgent: (name: string) => options.describeAgent?.(name) ?? Promise.resolve(undefined),
     findings: () => options.findings?.() ?? Promise.resolve([]),
+    addToDataset: options.addToDataset ?? (() => Promise.resolve(undefined)),
     temporalLink: (id: string) => Promise.resolve(temporalLink && ((run: string, event: number) => temporalLink(id, run, event) ?? null)),
   };
 

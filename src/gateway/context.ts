@@ -1,6 +1,7 @@
 /** The variables that every route has at hand, and how it answers errors. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
+import type { PerduraClient } from '../client.js';
 import { mayAct, type Admission, type Principal, type Role } from './access/principal.js';
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
@@ -47,6 +48,16 @@ export interface Finding {
   readonly mend?: string;
 }
 
+/** A turn as a case of a dataset, in a file of a project. */
+export interface AddedCase {
+  readonly id: string;
+  /** Of the dataset. */
+  readonly name: string;
+  readonly cases: number;
+  readonly isNew: boolean;
+  readonly labels: readonly string[];
+}
+
 /** What a gateway counts, for Prometheus. */
 export interface GatewayMetrics {
   readonly contentType: string;
@@ -80,6 +91,13 @@ export interface GatewayVariables {
     readonly agents: () => Promise<readonly string[]>;
     readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
     readonly findings: () => Promise<readonly Finding[]>;
+    /** Undefined where this gateway writes into no project. */
+    readonly addToDataset: (
+      client: PerduraClient,
+      id: string,
+      turn: string,
+      to: { readonly name: string; readonly labels: readonly string[] },
+    ) => Promise<AddedCase | undefined>;
     /** For a conversation that the client may see in Temporal's UI: the address that shows an event of one of its runs. */
     readonly temporalLink: (id: string) => Promise<((run: string, event: number) => string | null) | undefined>;
   };

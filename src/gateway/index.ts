@@ -30,7 +30,7 @@ export { recordSpentInFolder, recordSpentInRedis, type GivenAway, type SpentReco
 export { keptToken, oneToken, type Authenticate } from './access/entrance.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';
 export type { GatewayOptions } from './app.js';
-export type { AgentDescription, AgentServer, Finding, ServerToolPin } from './context.js';
+export type { AddedCase, AgentDescription, AgentServer, Finding, ServerToolPin } from './context.js';
 
 // A gateway with a server, which has the limits of one that strangers reach.
 

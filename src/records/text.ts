@@ -90,3 +90,9 @@ export const LAST_TIME = 8.64e15;
 export function isoTime(ms: number): string {
   return Math.abs(ms) <= LAST_TIME ? new Date(ms).toISOString() : 'a time that no calendar has';
 }
+
+/** XML 1.0 has no other control characters, and no half of a surrogate pair. */
+export function xmlText(text: string): string {
+  const readable = text.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
+  return readable.replace(/[&<>"'\n\r\t]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}

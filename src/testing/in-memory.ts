@@ -19,13 +19,14 @@ import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js'
 import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
 import { readArguments, withBodies } from '../memory/bodies.js';
 import { readCurrent } from '../memory/past-life.js';
-import { modelsAnsweredBy } from '../models/known-models.js';
+import { modelsAnsweredBy, type Models } from '../models/known-models.js';
 import { createKnownSecrets } from '../platform/known-secrets.js';
 import { turnId, scopeAndTenant } from '../records/identity.js';
 import { shownText, type ConversationMessage } from '../records/message.js';
 import { createFileStore } from '../stores/file/index.js';
-import type { ConversationKey } from '../stores/store.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import { builtinToolsWith } from '../tools/builtin/index.js';
+import type { Tool } from '../tools/tool.js';
 import {
   closeSignal,
   decideSignal,
@@ -71,7 +72,26 @@ interface ConversationRun extends Pick<Watched, 'id' | 'events'> {
  * await perdura.close();
  * ```
  */
-export async function startInMemory(options: InMemoryOptions): Promise<InMemory> {
+export function startInMemory(options: InMemoryOptions): Promise<InMemory> {
+  return startInMemoryWith(options, {});
+}
+
+/** What an eval has in another way than a test. */
+interface MemorySurroundings {
+  /** By the names that agents give; default: the model of the options answers for every name. */
+  readonly models?: Models;
+  readonly defaultModel?: string;
+  /** What stands for the tools that there are. */
+  readonly replaceTools?: (tools: readonly Tool[]) => readonly Tool[];
+  /** MEMORY.md of a scope at the beginning. */
+  readonly memory?: { readonly scope: string; readonly text: string };
+}
+
+/** @internal For `perdura eval`. */
+export async function startInMemoryWith(
+  options: InMemoryOptions,
+  { models, defaultModel = SCRIPTED, replaceTools = (tools) => tools, memory }: MemorySurroundings,
+): Promise<InMemory> {
   const project = await openTestProject(options);
   const { dir, agentsDir, extensions } = project;
   const workspace = join(dir, 'workspace');
@@ -94,12 +114,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   });
   const { clock, connection } = engine;
   const store = createFileStore({ dir: join(dir, 'memory'), clock: clock.now });
+  if (memory !== undefined) await writeFirstMemory(store, memory, clock.now());
 
   const { activities, close } = assemble(
     {
       ...{ connection, store, agentsDir, workspace, extensions, namespace: NAMESPACE, taskQueue: TASK_QUEUE },
-      models: modelsAnsweredBy(options.model, extensions.models),
-      tools: [
+      models: models ?? modelsAnsweredBy(options.model, extensions.models),
+      tools: replaceTools([
         ...builtinToolsWith({
           fetchAllow: [],
           commandEnvironment: commandEnvironment(),
@@ -108,8 +129,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
           hiddenPlaces: [],
         }),
         ...(extensions.tools ?? []),
-      ],
-      defaultModel: SCRIPTED,
+      ]),
+      defaultModel,
     },
     // Titles are made for Temporal's page, by a model call that no script expects.
     { now: clock.now, showsWords: false, serverTools: undefined },
@@ -295,6 +316,16 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       await project.close();
     },
   };
+}
+
+async function writeFirstMemory(
+  store: Store,
+  { scope, text }: { readonly scope: string; readonly text: string },
+  at: number,
+): Promise<void> {
+  const key = { namespace: NAMESPACE, scope };
+  const { version } = await store.documents.memory(key);
+  await store.documents.writeMemory(key, { id: 'first', ts: at / 1000, cause: 'hand', from: version, lines: [], text });
 }
 
 function waitsFor(run: ConversationRun): string {

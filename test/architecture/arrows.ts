@@ -285,24 +285,9 @@ export const ARROWS: readonly Row[] = [
     ],
     never: ['ioredis', '@temporalio/client', '@temporalio/worker'],
   },
-  {
-    place: 'cli/',
-    may: [
-      ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[
-        ...EXTENSIONS,
-        'heal/',
-        'insight/',
-        'workflows/messages.ts',
-        'client/',
-        'client.ts',
-        'gateway/',
-        'worker.ts',
-        'workflow-code.ts',
-        'whatif/',
-      ],
-    ],
-  },
+  // Of the CLI what tests of people need too.
+  ...['cli/terminal/exit.ts', 'cli/services/programs.ts'].map((place) => ({ place, may: ['config.ts', 'platform/'] })),
+  { place: 'cli/services/temporal-binary.ts', may: ['config.ts', 'platform/', 'cli/terminal/exit.ts', 'cli/services/programs.ts'] },
   {
     // For people's tests: assembles as worker.ts does; of the workflows it takes what runs anywhere.
     place: 'testing/',
@@ -311,7 +296,25 @@ export const ARROWS: readonly Row[] = [
       ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts', 'assemble.ts'],
       ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
       ...['workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
-      ...['cli/services/temporal-binary.ts', 'cli/services/temporal-binary.ts'],
+      'cli/services/temporal-binary.ts',
+    ],
+  },
+  {
+    // Conversations with claims: in memory as tests have them, and out of recorded ones.
+    place: 'evals/',
+    may: [
+      ...['records/', 'conversation/protocol/', 'platform/', 'models/', 'memory/documents/forgetting.ts', 'tools/tool.ts'],
+      ...['tools/define-tool.ts', 'tools/builtin/index.ts', 'extensions/user-config.ts', 'testing/'],
+    ],
+    mayTypes: ['stores/store.ts', 'client.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
+  {
+    place: 'cli/',
+    may: [
+      ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts', 'workflow-code.ts'],
+      ...['whatif/', 'evals/'],
     ],
   },
 ];

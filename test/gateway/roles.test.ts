@@ -50,6 +50,7 @@ function gateway(client: PerduraClient): GatewayApp {
     authenticate: (token) => Promise.resolve(PRINCIPALS[token]),
     agents: () => Promise.resolve(['default']),
     describeAgent: (name) => Promise.resolve({ name, config: AGENT, tools: [], servers: [], system: '' }),
+    addToDataset: async (of, id, _turn, to) => ({ ...to, id, cases: (await of.history(id)).length, isNew: true }),
     requestsPerMinute: 1_000_000,
   });
 }

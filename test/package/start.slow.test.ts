@@ -59,6 +59,8 @@ test('a project is made, its types are right and its tests are green, and so is 
   const [checked, tested] = await Promise.all([say(process.execPath, [tsc], made), say('npm', ['test'], made)]);
   expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(`${tested.stdout}${tested.stderr}`).toMatch(/# pass 6\n# fail 0\n/);
+  const evaluated = await say('npm', ['run', 'eval'], made);
+  expect([evaluated.code, evaluated.stderr]).toEqual([0, expect.stringContaining('1 of 1 run passed')]);
 });
 
 test('what is there is not overwritten unless --force says so, and a link is not followed then', async () => {
@@ -75,7 +77,7 @@ test('what is there is not overwritten unless --force says so, and a link is not
   expect(readdirSync(other).sort()).toEqual(['README.md', 'package.json']);
   const forced = await perdura('init', 'other', '--no-install', '--force');
   expect(forced.code).toBe(0);
-  expect(forced.stdout).toMatch(/Made other: 10 files in .*\n\n {2}cd other\n {2}npm install\n {2}npm test +the agent/);
+  expect(forced.stdout).toMatch(/Made other: 11 files in .*\n\n {2}cd other\n {2}npm install\n {2}npm test +the agent/);
   expect(lstatSync(join(other, 'README.md')).isSymbolicLink()).toBe(false);
   expect(readFileSync(join(place.dir, 'outside'), 'utf8')).toBe('mine');
 });
@@ -117,6 +119,6 @@ test('`npm create perdura` is the same command, of the same version', async () =
   mkdirSync(join(installed, 'bin'), { recursive: true });
   for (const file of ['package.json', bin['create-perdura'] ?? '']) writeFileSync(join(installed, file), readFileSync(join(source, file)));
   const create = (...args: string[]): Promise<Said> => say(process.execPath, [join(installed, bin['create-perdura'] ?? ''), ...args]);
-  expect((await create('--no-install')).stdout).toMatch(/^Made my-agent: 10 files/);
-  expect((await create('created', '--no-install')).stdout).toMatch(/^Made created: 10 files/);
+  expect((await create('--no-install')).stdout).toMatch(/^Made my-agent: 11 files/);
+  expect((await create('created', '--no-install')).stdout).toMatch(/^Made created: 11 files/);
 });

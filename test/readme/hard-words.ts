@@ -43,6 +43,7 @@ export const MAX_BY_ROOM: Readonly<Record<string, number>> = {
   client: 13,
   config: 1,
   conversation: 116,
+  evals: 0,
   extensions: 1,
   gateway: 44,
   heal: 0,

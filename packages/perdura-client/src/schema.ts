@@ -818,6 +818,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{id}/turns/{turn}/dataset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add it, with the turns before it, to a dataset of the project that this gateway runs in
+         * @description A file `evals/datasets/NAME.jsonl`, without secrets and what was forgotten. A turn that is in it already is one case, with both labels. Only where `perdura up` serves: elsewhere `perdura dataset add` does it in the folder of the project.
+         */
+        post: operations["addToDataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{id}/turns/{turn}/events": {
         parameters: {
             query?: never;
@@ -4502,6 +4522,58 @@ export interface operations {
                     "application/json": {
                         conversation: string;
                         turn: string;
+                    };
+                };
+            };
+            /** @description What went wrong (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    addToDataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id of the conversation */
+                id: string;
+                turn: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    label?: string;
+                    /** @default cases */
+                    name?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Add it, with the turns before it, to a dataset of the project that this gateway runs in */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description that the dataset has now */
+                        cases: number;
+                        /**
+                         * @description of the case
+                         * @example conv-3f2a/turn_0007
+                         */
+                        id: string;
+                        isNew: boolean;
+                        labels: string[];
+                        name: string;
                     };
                 };
             };

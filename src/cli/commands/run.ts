@@ -188,7 +188,7 @@ async function servePage(
   const client = await openClient(surroundings, config, output, { needsWorker: false, serves: true });
   try {
     const temporal = await temporalConnection(config);
-    const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port });
+    const gateway = await startGateway({ client, config, temporal, output }, { ...SERVE_DEFAULTS, port, writesDatasets: true });
     return {
       ...gateway,
       async close() {

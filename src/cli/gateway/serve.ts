@@ -18,9 +18,10 @@ import type { SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import { recordSpentInFolder, recordSpentInRedis } from '../../gateway/access/spent.js';
 import type { McpSignIn } from '../../gateway/access/mcp-sign-in.js';
-import type { AgentDescription, AgentServer } from '../../gateway/context.js';
-import { errorMessage } from '../../platform/errors.js';
-import { createKnownSecrets } from '../../platform/known-secrets.js';
+import type { AddedCase, AgentDescription, AgentServer } from '../../gateway/context.js';
+import { ClientError } from '../../client/errors.js';
+import { ConfigError, errorMessage } from '../../platform/errors.js';
+import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { packageVersion } from '../../platform/optional-package.js';
 import { formatQuantity } from '../../records/time-in-words.js';
 import { qualifiedScope } from '../../records/identity.js';
@@ -43,6 +44,8 @@ export interface ServeWanted {
   readonly maxAttachment: number;
   readonly accessLog?: boolean;
   readonly joinEqualRequests?: boolean;
+  /** Turns may become cases of datasets, in files of this folder: a person's project, not a server's. */
+  readonly writesDatasets?: true;
 }
 
 export interface RunningGateway {
@@ -95,6 +98,9 @@ export async function startGateway(
     agents: (tenant) => agentNames(config, tenant),
     describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
     findings: () => findingsHere(config),
+    ...(wanted.writesDatasets && {
+      addToDataset: (seen, id, turn, to) => addToDataset({ client: seen, store, secrets, config }, id, turn, to),
+    }),
     ...(config.secrets !== undefined && {
       mcpSignIn: await openMcpSignIn({ config, namespace: temporal.namespace, store }, config.secrets.all),
     }),
@@ -192,6 +198,33 @@ export async function openCounts(
   const { redis, connect, close } = openRedisLink({ url: redisUrl, log });
   void connect();
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
+}
+
+/** Throws `ClientError` where the project cannot take it. */
+async function addToDataset(
+  {
+    client,
+    store,
+    secrets,
+    config,
+  }: Pick<CommandSession, 'client' | 'config'> & Pick<KnownAgents, 'store'> & { readonly secrets: KnownSecrets },
+  id: string,
+  turn: string,
+  { name, labels }: { readonly name: string; readonly labels: readonly string[] },
+): Promise<AddedCase> {
+  const [{ takeConversation, toCase }, { addCase }] = await Promise.all([
+    import('../../evals/from-conversation.js'),
+    import('../../evals/dataset.js'),
+  ]);
+  try {
+    const taken = await takeConversation({ client, store: await store(), secrets }, id, { withMemory: false });
+    const one = toCase(taken, { turn, labels });
+    const { cases, isNew, labels: all } = await addCase(config.cwd, name, one);
+    return { id: one.id, name, cases, isNew, labels: all };
+  } catch (error) {
+    if (error instanceof ConfigError) throw new ClientError('invalid', error.message, { cause: error });
+    throw error;
+  }
 }
 
 // What agents are made of, for clients over HTTP: read as a worker of this folder reads them; nothing is started.

@@ -24,6 +24,9 @@ const MAX_FOLLOWED = 1024 * 1024;
 /** Of the server of a folder. It changes with each message: the question is only whether it was made here. */
 export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha256('made here') };
 
+/** Programs that one command runs, and people change all the time: the question is only whether they may run here. */
+export const EVALS = { name: 'evals', sha256: sha256('programs') };
+
 /** In a fixed order. Throws `ConfigError` where `.env` cannot be read. */
 export function folderContents(folder: string, env: Environment): readonly FolderItem[] {
   const variables = variablesOfFolder(folder, env);
@@ -60,6 +63,7 @@ export function folderContents(folder: string, env: Environment): readonly Folde
   if (existsSync(join(folder, OWN_DATABASE.name))) {
     files.set(OWN_DATABASE.name, { ...OWN_DATABASE, says: 'conversations, which go on where they stood: calls that were approved run' });
   }
+  if (existsSync(join(folder, EVALS.name))) files.set(EVALS.name, { ...EVALS, says: 'programs, which `perdura eval` runs' });
 
   const named = new Set(texts.flatMap((text) => [...text.matchAll(/\$\{([A-Za-z_]\w*)/g)].map(([, name = '']) => name)));
   const settings = Object.entries(variables.fromFile).flatMap(([name, value]) =>

@@ -12,7 +12,7 @@ import type { CliContext, Surroundings } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { canAsk, confirm } from '../terminal/input.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { folderContents, OWN_DATABASE, type FolderItem } from './folder-contents.js';
+import { EVALS, folderContents, OWN_DATABASE, type FolderItem } from './folder-contents.js';
 import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
 
 type State = 'trusted' | 'new' | 'changed';
@@ -26,14 +26,14 @@ const LOOKS = { trusted: 'green', new: 'yellow', changed: 'red' } as const satis
 const SHOWN = 300;
 const QUESTION = 'Trust what is listed here?';
 
-/** Returns when the folder may be used. Throws `CliError` where no person has trusted it. */
-export async function enterFolder(context: CliContext): Promise<void> {
+/** Returns when the folder may be used. Throws `CliError` where no person has trusted it. `runsEvals`: what only `perdura eval` runs counts too. */
+export async function enterFolder(context: CliContext, { runsEvals = false } = {}): Promise<void> {
   if (context.globals().trust) context.trustFolder();
   const { surroundings } = context;
   const { env } = surroundings;
   if (isTrustedByEnvironment(env)) return;
   const looked = await look(surroundings);
-  const open = looked.items.filter(({ state }) => state !== 'trusted');
+  const open = looked.items.filter(({ name, state }) => state !== 'trusted' && (runsEvals || name !== EVALS.name));
   if (open.length === 0) return;
   const names = open.map(({ name, state }) => (state === 'changed' ? `${name} (changed)` : name)).join(', ');
   if (!canAsk(surroundings)) {
@@ -48,14 +48,24 @@ export async function enterFolder(context: CliContext): Promise<void> {
   for (const { name, says, state } of open) output.say(`  ${sentence({ name, says, state })}`);
   output.say('');
   if (!(await confirm(surroundings, QUESTION))) throw new CliError('the folder is not trusted: nothing of it was used', EXIT.unreachable);
-  await rememberTrust(trustFile(env), looked.folder, looked.items);
+  const shown = looked.items.filter((item) => item.state === 'trusted' || open.includes(item));
+  await rememberTrust(trustFile(env), looked.folder, shown);
 }
 
 /** A folder whose conversations begin here needs no trust for them later. */
 export async function rememberOwnDatabase({ cwd: folder, env }: Pick<Config, 'cwd' | 'env'>): Promise<void> {
-  if (existsSync(join(folder, OWN_DATABASE.name))) return;
+  await rememberMade({ cwd: folder, env }, OWN_DATABASE);
+}
+
+/** Evals that were recorded here into a folder that had none. To be called before the first is written. */
+export async function rememberOwnEvals(config: Pick<Config, 'cwd' | 'env'>): Promise<void> {
+  await rememberMade(config, EVALS);
+}
+
+async function rememberMade({ cwd: folder, env }: Pick<Config, 'cwd' | 'env'>, item: Pick<FolderItem, 'name' | 'sha256'>): Promise<void> {
+  if (existsSync(join(folder, item.name))) return;
   // Without a home that can be written to the next start asks, which is no reason not to start.
-  await rememberTrust(trustFile(env), realpathSync(folder), [OWN_DATABASE], { add: true }).catch(() => undefined);
+  await rememberTrust(trustFile(env), realpathSync(folder), [item], { add: true }).catch(() => undefined);
 }
 
 export interface TrustOptions {

@@ -13,6 +13,7 @@ import type { TurnEventAt } from '../../client/turns/follow-turn.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
+import { untenanted } from '../tenants/routes.js';
 import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
 import { entry, pendingTurn, submitted, turnEnd, turnResult } from './answers.js';
@@ -21,6 +22,7 @@ import { conversationId, cursor, message, onConversation, onTurn, turnId, waitin
 const tag = 'turns';
 const MAX_CONVERSATIONS = 50;
 const beginning = z.union([cursor, turnId]);
+const datasetName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
 
 export function addTurns(app: GatewayApp): void {
   add(app, {
@@ -93,6 +95,36 @@ export function addTurns(app: GatewayApp): void {
     act: async (core, { params: { id, turn }, query: { wait }, signal, context }) => {
       const result = wait === 0 ? undefined : await waitFor(core.whileWorked, { id, turn, wait, signal });
       return result ?? (await waitForEnd(core, { conversation: id, turn }, signal)) ?? context.json({ conversation: id, turn }, 202);
+    },
+  });
+  add(app, {
+    name: 'addToDataset',
+    method: 'post',
+    path: '/v1/conversations/{id}/turns/{turn}/dataset',
+    tag,
+    summary: 'Add it, with the turns before it, to a dataset of the project that this gateway runs in',
+    description:
+      'A file `evals/datasets/NAME.jsonl`, without secrets and what was forgotten. A turn that is in it already is one case, with both labels. ' +
+      'Only where `perdura up` serves: elsewhere `perdura dataset add` does it in the folder of the project.',
+    role: 'operator',
+    guard: untenanted,
+    params: onTurn,
+    body: z.strictObject({ name: datasetName.default('cases'), label: datasetName.optional() }),
+    status: 201,
+    answer: z.object({
+      id: z.string().openapi({ description: 'of the case', example: 'conv-3f2a/turn_0007' }),
+      name: z.string(),
+      cases: z.int().openapi({ description: 'that the dataset has now' }),
+      isNew: z.boolean(),
+      labels: z.array(z.string()),
+    }),
+    act: async ({ client }, { params: { id, turn }, body: { name, label }, context }) => {
+      await client.describe(id);
+      const added = await context.get('addToDataset')(client, id, turn, { name, labels: label === undefined ? [] : [label] });
+      if (added !== undefined) return added;
+      const message =
+        'this gateway runs in no project whose files it may write: run `perdura dataset add ID --turn N` in the folder of the project, or serve it with `perdura up`';
+      throw new GatewayError({ status: 409, type: 'no-project', message });
     },
   });
   add(app, {
