@@ -5,11 +5,8 @@ import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
-import { BACKUP } from './commands/backup.js';
 import { CAPACITY } from './commands/capacity.js';
-import { GC } from './commands/gc.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
-import { CHECK_UPGRADE } from './commands/check-upgrade.js';
 import { CONTEXT } from './commands/context.js';
 import { DEBUG } from './commands/debug.js';
 import { DECIDE } from './commands/decide.js';
@@ -28,6 +25,7 @@ import { SCHEDULE } from './commands/schedule.js';
 import { SEARCH } from './commands/search.js';
 import { SHOW, WATCH } from './commands/show.js';
 import { STEPPING } from './commands/stepping.js';
+import { STORED } from './commands/stored.js';
 import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
@@ -49,10 +47,7 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  [
-    'Administer',
-    [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],
-  ],
+  ['Administer', [...UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...STORED, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP, MCP_SIGN_IN]],
 ];
 
