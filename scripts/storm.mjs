@@ -21,6 +21,8 @@ const HELP = `npm run storm -- [options]
   --store NAME       redis or files (redis)
   --redis-cluster    a Redis Cluster of six processes, whose masters are killed, and nothing else: 50 at a time, every 20 s
   --cluster          Temporal as a cluster on PostgreSQL, whose processes are killed; it is compiled first, in minutes
+  --builds           workers of two builds, v1 and v2 (Worker Versioning), and deploys and roll-backs among the faults
+  --bad-week         no chance: the drill of a bad week, day by day, on a Temporal cluster and a Redis Cluster (5 minutes, 6 people)
   --at-once N        conversations at a time (12)
   --every-ms N       milliseconds between two faults, on average (3000)
   --keep             leave everything that it made where it is, and say where
@@ -47,7 +49,7 @@ await run(async () => {
     'Processes',
     namespace ? 'in a namespace of their own' : 'not in a namespace of their own, which this system does not allow: no disk is filled',
   );
-  report('Storm', `${options.minutes} minutes, seed ${options.seed}`);
+  report(options.badWeek ? 'Bad week' : 'Storm', `${options.minutes} minutes${options.badWeek ? '' : `, seed ${options.seed}`}`);
   const folder = mkdtempSync(join(tmpdir(), 'perdura-storm-'));
   // The user of PostgreSQL passes through it.
   if (options.cluster) chmodSync(folder, 0o711);
@@ -89,6 +91,8 @@ function read(args) {
       'redis-cluster': { type: 'boolean' },
       keep: { type: 'boolean' },
       cluster: { type: 'boolean' },
+      builds: { type: 'boolean' },
+      'bad-week': { type: 'boolean' },
       output: { type: 'string', short: 'o' },
       help: { type: 'boolean' },
     },
@@ -110,16 +114,22 @@ function read(args) {
     if (!known.includes(value)) throw usage(`--${name} takes ${known.join(' or ')}, and not ${value}`);
     return value;
   };
+  const badWeek = values['bad-week'] ?? false;
+  if (badWeek && ['store', 'redis-cluster', 'cluster', 'builds', 'seed', 'every-ms'].some((name) => values[name] !== undefined))
+    throw usage('--bad-week has its own servers and its own order: leave out all but --minutes, --at-once, --keep and --output');
   const isCluster = values['redis-cluster'] ?? false;
-  if (isCluster && values.store !== undefined) throw usage('--redis-cluster is a store of its own: leave out --store');
+  if (isCluster && (values.store !== undefined || values.builds))
+    throw usage('--redis-cluster is a store of its own, in which masters alone are killed: leave out --store and --builds');
   return {
-    minutes: number('minutes', 2, { least: 0.1, most: 10_000 }),
+    minutes: number('minutes', badWeek ? 5 : 2, { least: 0.1, most: 10_000 }),
     seed: number('seed', Math.floor(Math.random() * 2 ** 31), { least: 0, most: 2 ** 31 - 1 }),
     store: isCluster ? 'redis-cluster' : oneOf('store', ['redis', 'files'], 'redis'),
-    atOnce: number('at-once', isCluster ? 50 : 12, { least: 1, most: 200 }),
+    atOnce: number('at-once', badWeek ? 6 : isCluster ? 50 : 12, { least: 1, most: 200 }),
     betweenFaultsMs: number('every-ms', isCluster ? 20_000 : 3_000, { least: 50, most: 3_600_000 }),
     keep: values.keep ?? false,
-    cluster: values.cluster ?? false,
+    cluster: badWeek || (values.cluster ?? false),
+    builds: values.builds ?? false,
+    badWeek,
     json: oneOf('output', ['json', 'text'], 'text') === 'json',
   };
 }

@@ -5,11 +5,8 @@ import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
-import { BACKUP } from './commands/backup.js';
 import { CAPACITY } from './commands/capacity.js';
-import { GC } from './commands/gc.js';
 import { ENCRYPTION, MEMORY_EDIT } from './commands/encryption.js';
-import { CHECK_UPGRADE } from './commands/check-upgrade.js';
 import { CONTEXT } from './commands/context.js';
 import { DATASETS } from './commands/datasets.js';
 import { DEBUG } from './commands/debug.js';
@@ -31,6 +28,7 @@ import { SCHEDULE } from './commands/schedule.js';
 import { SEARCH } from './commands/search.js';
 import { SHOW, WATCH } from './commands/show.js';
 import { STEPPING } from './commands/stepping.js';
+import { STORED } from './commands/stored.js';
 import { TALK } from './commands/talk.js';
 import { TOKENS } from './commands/tokens.js';
 import { TRANSFER } from './commands/transfer.js';
@@ -52,13 +50,9 @@ const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]
   ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_EDIT, ...MEMORY_DECIDE]],
   ['Stop and end', END],
   ['Answer again, branch, go back', LINEAGE],
-  ['Try changes', [...EVAL, ...DATASETS]],
+  ['Try changes', [...WHATIF, ...REPORT, ...EVAL, ...DATASETS]],
   ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
-  ['Try changes', [...WHATIF, ...REPORT]],
-  [
-    'Administer',
-    [...UPGRADE, ...CHECK_UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...BACKUP, ...GC, ...ERASURE],
-  ],
+  ['Administer', [...UPGRADE, ...ADMIN, ...CAPACITY, ...ENCRYPTION, ...TOKENS, ...TRANSFER, ...STORED, ...ERASURE]],
   ['Set up and connect', [...PROJECT, ...MCP, MCP_SIGN_IN]],
 ];
 

@@ -72,7 +72,48 @@ export interface FeedFollower {
   /** The tail of a feed, which begins at `newest` where it has none yet. */
   join(feed: string, newest: string | undefined): FeedTail;
   leave(feed: string, tail: FeedTail): void;
+  /** Follows no feed any more, also for a reader that was left in the middle and never returns. */
   close(): void;
+}
+
+/** A feed that has readers, and what its follower knows of it beside. */
+export type Followed<Known> = Known & { readonly tail: FeedTail; readers: number };
+
+interface Following<Known> {
+  /** Of a feed whose first reader has come. */
+  readonly begin: () => Known;
+  readonly begun: (feed: string, followed: Followed<Known>) => void;
+  /** The last reader of a feed has gone. */
+  readonly left: (followed: Followed<Known>) => void;
+}
+
+/** `feeds` has those with a reader, and no others; a follower may take out one that has failed. */
+export function countReaders<Known>(
+  feeds: Map<string, Followed<Known>>,
+  { begin, begun, left }: Following<Known>,
+): Pick<FeedFollower, 'join' | 'leave'> {
+  return {
+    join(feed, newest) {
+      const known = feeds.get(feed);
+      if (known) {
+        known.readers += 1;
+        return known.tail;
+      }
+      const followed: Followed<Known> = { ...begin(), tail: createFeedTail(newest ?? OLDEST), readers: 1 };
+      feeds.set(feed, followed);
+      begun(feed, followed);
+      return followed.tail;
+    },
+
+    leave(feed, tail) {
+      const known = feeds.get(feed);
+      if (known?.tail !== tail) return;
+      known.readers -= 1;
+      if (known.readers > 0) return;
+      feeds.delete(feed);
+      left(known);
+    },
+  };
 }
 
 /** How one reader reads the store itself. */

@@ -1,9 +1,10 @@
 /** `perdura check-upgrade` and `perdura upgrade` on a real server, with workers that have no builds; and everything that can be wrong about them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createRollout, twoBuilds, type Builds } from '../support/builds.js';
+import { bundleReducers, createRollout, twoBuilds, type Builds } from '../support/builds.js';
 import { text } from '../support/provider-apis/reply.js';
-import { runPerdura } from '../support/run-perdura.js';
+import { runPerdura, startPerdura } from '../support/run-perdura.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -52,6 +53,66 @@ test('parts have each run once', async () => {
   const seen = counts.map(({ stdout }) => (JSON.parse(stdout) as { runs: unknown[] }).runs.length);
   expect(seen.sort()).toEqual([0, 0, 1]);
 });
+
+test('of many runs several processes have a part each: one report, with every run once', async () => {
+  const [many, spoken] = [220, 12];
+  const other = await startWorld({ engine: 'temporal', answer: () => text('Yes.') });
+  try {
+    const ids = Array.from({ length: many }, () => other.id()).sort();
+    for (const some of chunksOf(ids, 20)) await Promise.all(some.map((one) => other.client.start(one)));
+    await Promise.all(ids.slice(0, spoken).map((one) => other.client.send(one, 'hello')));
+    await waitFor(
+      () => other.client.list({ limit: 1_000 }),
+      (listed) => listed.filter(({ id: one }) => ids.includes(one)).length === many,
+    );
+    writeFileSync(join(other.dir, 'v2.js'), builds.v2.code);
+    const seen = join(other.dir, 'processes');
+    const note = join(other.dir, 'note.cjs');
+    const write = `require('node:fs').appendFileSync(${JSON.stringify(seen)}, process.argv.slice(2).join(' ') + '\\n')`;
+    writeFileSync(note, `if (require('node:worker_threads').isMainThread) ${write};`);
+    const args = ['check-upgrade', '--bundle', 'v2.js', '--jobs', '2', '--junit', 'many.xml', '-o', 'json'];
+    const ran = await startPerdura(other, args, { env: { NODE_OPTIONS: `--require ${note}` } }).ended;
+    expect(ran.code).toBe(1);
+    const report = JSON.parse(ran.stdout) as { counts: object; open: number; runs: { id: string; outcome: string }[] };
+    expect(report).toMatchObject({ open: many, counts: { replays: many - spoken, breaks: spoken, unread: 0 } });
+    expect(report.runs.map((run) => run.id).sort()).toEqual(ids);
+    expect(new Set(report.runs.flatMap((run) => (run.outcome === 'breaks' ? [run.id] : [])))).toEqual(new Set(ids.slice(0, spoken)));
+    expect(readFileSync(join(other.dir, 'many.xml'), 'utf8')).toContain(`tests="${many}" failures="${spoken}"`);
+    const processes = readFileSync(seen, 'utf8').trim().split('\n');
+    expect(processes).toEqual([args.join(' '), expect.stringContaining('check-upgrade --shard 2/2 ')]);
+  } finally {
+    await other.close();
+  }
+});
+
+test("one's own reducers are part of the code that is checked: the same go on, one that takes other steps would break", async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'perdura-reducers-'));
+  const noting = (text: string) => ({ noted: `() => [{ kind: 'ADD', chunk: { type: 'NOTICE', text: '${text}' } }]` });
+  const other = await startWorld({ engine: 'temporal', answer: () => text('Yes.'), workflows: await bundleReducers(dir, noting('noted')) });
+  const check = () => runPerdura({ dir, taskQueue: other.taskQueue }, ['check-upgrade', '-o', 'json']);
+  try {
+    writeFileSync(join(dir, 'perdura.config.cjs'), "module.exports = { workflows: './workflows.js' };");
+    const one = other.id();
+    await other.client.send(one, 'hello', { start: {} });
+    expect((await other.client.dispatch(one, { type: 'noted' }, { wait: true })).result).toMatchObject({ kind: 'reduced' });
+    await other.client.send(one, 'and now?');
+    await waitFor(check, ({ stdout }) => stdout.includes(one));
+    expect(await check()).toMatchObject({ code: 0, stdout: expect.stringMatching(/"turns": ?2/) });
+    await bundleReducers(dir, { noted: '() => []' });
+    const broken = await check();
+    expect(broken).toMatchObject({ code: 1 });
+    expect(JSON.parse(broken.stdout)).toMatchObject({
+      runs: [{ id: one, outcome: 'breaks', why: expect.stringMatching(/[Nn]ondeterminism/) }],
+    });
+  } finally {
+    await other.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+function chunksOf<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
+}
 
 test.each([
   [

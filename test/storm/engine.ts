@@ -14,6 +14,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { replayAll, type Replayed } from '../support/replays.js';
 import { openScene, type OpenScene } from '../support/scene.js';
+import { openBuilds } from './builds.js';
 import { censusOf, replayFailures } from './census.js';
 import { mountDisk } from './disk.js';
 import { checkEffects } from './effects-log.js';
@@ -31,6 +32,8 @@ export interface StormOptions {
   readonly store: 'redis' | 'redis-cluster' | 'files';
   /** Temporal is a cluster, whose processes are killed one by one and all of a service. */
   readonly cluster: boolean;
+  /** Workers are of two builds (Worker Versioning), of which now one and now the other takes what is new. */
+  readonly builds: boolean;
   /** Conversations at a time. */
   readonly atOnce: number;
   readonly betweenFaultsMs: number;
@@ -120,7 +123,8 @@ async function storm(
   const wrongRedis = store === 'redis' ? await startWrongRedis(scene.redis.port, chanceOf(-3)) : undefined;
   if (wrongRedis) scene.onClose(() => wrongRedis.close());
   const hasCluster = store === 'redis-cluster';
-  const faults = await startFaults({ scene, random: chance, betweenMs, storeLog, wrongRedis, disk, hasCluster });
+  const builds = options.builds ? await openBuilds(scene) : undefined;
+  const faults = await startFaults({ scene, random: chance, betweenMs, storeLog, wrongRedis, disk, builds, hasCluster });
   const stopLoad = startLoad();
   scene.onClose(stopLoad);
 
@@ -158,7 +162,7 @@ async function storm(
   clearInterval(progress);
   tell(`${wordsOfProgress(begin, faults, journal, talks, violations)}; replaying what there is`);
 
-  const replayed = await replayAll(scene);
+  const replayed = await replayAll(scene, Infinity, undefined, builds?.codes);
   const effects = await checkEffects(storeLog);
   violations.push(
     ...ofHistories(replayed),

@@ -9,6 +9,7 @@ import type { WorkerOptions } from '@temporalio/worker';
 import type { GatewayProcess, Scene } from '../support/scene.js';
 import type { WorkerProcess } from '../support/worker-process.js';
 import { SERVICES, type Cluster, type ServiceName } from '../support/temporal-cluster.js';
+import type { BuildId, StormBuilds } from './builds.js';
 import type { Disk } from './disk.js';
 import { pick, type Random } from './random.js';
 import type { WrongRedis } from './wrong-redis.js';
@@ -18,6 +19,8 @@ export interface Installation {
   readonly random: Random;
   readonly wrongRedis?: WrongRedis;
   readonly disk?: Disk;
+  /** Workers are of two builds. */
+  readonly builds?: StormBuilds;
   /** Redis is a cluster, whose masters are killed, and nothing else. */
   readonly hasCluster: boolean;
   /** Milliseconds between two faults, on average. */
@@ -56,24 +59,26 @@ const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActiv
 const CLOCKS_MS = [0, 0, 0, 30_000, -30_000, 86_400_000, -86_400_000];
 
 export async function startFaults(installation: Installation): Promise<Faults> {
-  const { scene, random, wrongRedis, disk, hasCluster, betweenMs, storeLog } = installation;
+  const { scene, random, wrongRedis, disk, builds, hasCluster, betweenMs, storeLog } = installation;
   const counts: Record<string, number> = {};
   const memory: Record<string, number> = {};
   const crashed: string[] = [];
   const redisEnv: Record<string, string> = wrongRedis ? { REDIS_URL: `redis://127.0.0.1:${wrongRedis.port}` } : {};
   let isOver = false;
 
-  const startWorker = (options: Partial<WorkerOptions>) => async (): Promise<WorkerProcess> => {
+  const startWorker = (build: BuildId, options: Partial<WorkerOptions>) => async (): Promise<WorkerProcess> => {
     const offBy = pick(random, CLOCKS_MS);
     if (offBy !== 0) count('worker whose clock is off');
     const support = join(__dirname, '..', 'support');
+    const { env = {}, ...built } = builds?.start(build) ?? {};
     return scene.startWorker({
+      ...built,
       preload: [
         ...(offBy === 0 ? [] : [join(support, 'clock-off.cjs')]),
         join(support, 'worker-settings.cjs'),
         join(__dirname, 'store-log.cjs'),
       ],
-      env: { ...redisEnv, STORM_WORKER: JSON.stringify(options), STORE_LOG: storeLog, CLOCK_OFF_MS: String(offBy) },
+      env: { ...redisEnv, ...env, STORM_WORKER: JSON.stringify(options), STORE_LOG: storeLog, CLOCK_OFF_MS: String(offBy) },
     });
   };
   const post = async (name: string, start: () => Promise<WorkerProcess>): Promise<Post> => ({
@@ -90,12 +95,13 @@ export async function startFaults(installation: Installation): Promise<Faults> {
   };
   const [gateway, ...workers] = await Promise.all([
     post('gateway', startGateway),
-    post('worker', startWorker({ ...COMMON })),
-    post('worker', startWorker({ ...COMMON, maxCachedWorkflows: pick(random, [2, MANY]) })),
-    post('worker', startWorker({ ...WORKFLOWS_ALONE, maxCachedWorkflows: pick(random, [0, 1]) })),
-    post('worker', startWorker({ ...WORKFLOWS_ALONE, maxCachedWorkflows: MANY })),
+    post('worker', startWorker('v1', { ...COMMON })),
+    post('worker', startWorker('v2', { ...COMMON, maxCachedWorkflows: pick(random, [2, MANY]) })),
+    post('worker', startWorker('v1', { ...WORKFLOWS_ALONE, maxCachedWorkflows: pick(random, [0, 1]) })),
+    post('worker', startWorker('v2', { ...WORKFLOWS_ALONE, maxCachedWorkflows: MANY })),
   ]);
   const posts = [gateway, ...workers];
+  await builds?.begin();
 
   function count(what: string): void {
     counts[what] = (counts[what] ?? 0) + 1;
@@ -236,6 +242,9 @@ export async function startFaults(installation: Installation): Promise<Faults> {
         ],
         [1, alone('temporal', () => (count('SIGSTOP of temporal'), frozen(scene.temporalPid, 2_000 * random())))],
       ];
+  const ofBuilds: readonly (readonly [number, () => Promise<void>])[] = builds
+    ? [[8, alone('rollout', async () => count(await again(() => builds.change(random))))]]
+    : [];
   const kinds: readonly (readonly [number, () => Promise<void>])[] = [
     [20, strikeOne(workers, 'kill')],
     [2, strikeOne(workers, 'stop')],
@@ -245,6 +254,7 @@ export async function startFaults(installation: Installation): Promise<Faults> {
     ...ofTemporal,
     ...ofRedis,
     ...ofDisk,
+    ...ofBuilds,
   ];
   /** What has died comes back as a replica, when the other one has taken its place. */
   const killMaster = alone('redis', async () => {

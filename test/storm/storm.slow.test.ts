@@ -12,7 +12,7 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'perdura-storms-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([
-  ['redis', ['--store', 'redis']],
+  ['redis, workers of two builds', ['--store', 'redis', '--builds']],
   ['files', ['--store', 'files']],
   ['a cluster of Redis', ['--redis-cluster', '--minutes', '0.6', '--every-ms', '6000']],
 ])(

@@ -1,9 +1,13 @@
 /** Two builds of the workflows whose steps differ in order: what one of them has begun the other cannot replay. */
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createDeployments, type Deployments, type WorkerBuild } from '../../src/client/temporal/deployments.js';
+import { bundleCustomWorkflows } from '../../src/extensions/custom-workflows.js';
 import { createReplays } from '../../src/heal/replay-here.js';
 import { converterOf, workflowBundle } from './temporal-worker.js';
 import { runsOf } from './run-chain.js';
 import { waitFor } from './wait-for.js';
+import { PRODUCT } from './worker-process.js';
 import type { World } from './world.js';
 
 export interface Builds {
@@ -32,6 +36,30 @@ function changed(code: string, place: RegExp, to: (found: string) => string): st
   return code.replace(place, to);
 }
 
+/** Workflow code with these reducers, by their types; its entry is `workflows.js` in the folder. */
+export async function bundleReducers(dir: string, reducers: Readonly<Record<string, string>>): Promise<{ readonly code: string }> {
+  const entry = join(dir, 'workflows.js');
+  const ours = JSON.stringify(join(__dirname, '..', '..', 'src', 'workflows', 'index'));
+  const listed = Object.entries(reducers).map(([type, code]) => `${JSON.stringify(type)}: ${code}`);
+  await writeFile(
+    entry,
+    `import { createConversation } from ${ours};
+export { memory, webhook } from ${ours};
+export const conversation = createConversation({ reducers: { ${listed.join(', ')} } });
+`,
+  );
+  return bundleCustomWorkflows(entry, { cwd: dir, log: { warn: () => undefined } });
+}
+
+/** A build as a deployment installs it: the product in a folder of its own, with this workflow code. */
+export async function installBuild(folder: string, { code }: { readonly code: string }): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  await cp(join(PRODUCT, 'dist'), join(folder, 'dist'), { recursive: true });
+  await writeFile(join(folder, 'dist', 'workflow-bundle.js'), code);
+  for (const name of ['package.json', 'node_modules', 'data', 'agents']) await symlink(join(PRODUCT, name), join(folder, name));
+  return folder;
+}
+
 export interface Rollout {
   readonly deployments: Deployments;
   readonly build: (buildId: string) => WorkerBuild;
@@ -42,7 +70,7 @@ export interface Rollout {
 }
 
 /** A deployment of this world's task queue. */
-export function createRollout({ temporal, taskQueue }: World): Rollout {
+export function createRollout({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>): Rollout {
   const deploymentName = `of-${taskQueue}`;
   const deployments = createDeployments(temporal.workflowService, { namespace: 'default', taskQueue });
   return {

@@ -40,3 +40,11 @@ export function echo(request: ApiRequest, calls: (said: string) => readonly Tool
   const wanted = calls(said);
   return wanted.length > 0 && latestResults(request).length === 0 ? callTools(...wanted) : text(answerTo(said));
 }
+
+/** Does as the last message says: what ends with `: note ITEM` or `: pay ITEM` is a call of that tool (ledger-tools.cjs). */
+export function doAsTold(request: ApiRequest, ms = 50): Reply {
+  return echo(request, (message) => {
+    const [, name, item] = /: (note|pay) (\S+)$/.exec(message) ?? [];
+    return name === undefined ? [] : [{ name, input: { item, ms } }];
+  });
+}

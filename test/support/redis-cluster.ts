@@ -2,10 +2,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { steadyPort } from './temporal-cluster.js';
-import { startRedis, type RedisServer } from './redis-server.js';
+import { askRedis, startRedis, untilDone, type RedisServer } from './redis-server.js';
 
 const SLOTS = 16_384;
 const HOST = '127.0.0.1';
@@ -56,23 +54,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
     await Promise.all(nodes.map(({ server }) => server.kill()));
     await rm(dir, { recursive: true, force: true, maxRetries: 3 });
   };
-  const ask = async <T>({ port }: Pick<ClusterNode, 'port'>, ...command: string[]): Promise<T> => {
-    const [name = '', ...rest] = command;
-    const redis = new Redis({
-      port,
-      host: HOST,
-      retryStrategy: () => null,
-      commandTimeout: 5_000,
-      enableReadyCheck: false,
-      disconnectTimeout: 0,
-    });
-    redis.on('error', () => undefined);
-    try {
-      return (await redis.call(name, ...rest)) as T;
-    } finally {
-      redis.disconnect();
-    }
-  };
+  const ask = <T>({ port }: Pick<ClusterNode, 'port'>, ...command: string[]): Promise<T> => askRedis<T>(port, ...command);
   const up = (): typeof nodes => nodes.filter(({ isUp }) => isUp);
   const table = async (): Promise<Line[]> => {
     for (const node of up()) {
@@ -86,12 +68,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
     if (!found) throw new Error(`no node has the port ${port}`);
     return found;
   };
-  const find = async (attempt: string, look: () => Promise<boolean>): Promise<void> => {
-    for (let left = 1_200; !(await look().catch(() => false)); left -= 1) {
-      if (left === 0) throw new Error(`the cluster does not ${attempt}`);
-      await delay(50);
-    }
-  };
+  const find = (attempt: string, look: () => Promise<boolean>): Promise<void> => untilDone(`the cluster does not ${attempt}`, look);
   const whole = (): Promise<void> =>
     find('become whole', async () => {
       const states = await Promise.all(up().map((node) => ask<string>(node, 'CLUSTER', 'INFO')));

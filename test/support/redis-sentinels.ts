@@ -2,10 +2,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { freePort } from '../../src/testing/temporal-server.js';
-import { startRedis, type RedisServer } from './redis-server.js';
+import { askRedis, startRedis, untilDone, type RedisServer } from './redis-server.js';
 
 const PRIMARY_NAME = 'conversations';
 const HOST = '127.0.0.1';
@@ -39,28 +37,7 @@ export async function startSentinels({
     servers.push(server);
     return server;
   };
-  const ask = async (port: number, ...[name = '', ...rest]: string[]): Promise<unknown> => {
-    const redis = new Redis({
-      port,
-      host: HOST,
-      retryStrategy: () => null,
-      commandTimeout: 5_000,
-      enableReadyCheck: false,
-      disconnectTimeout: 0,
-    });
-    redis.on('error', () => undefined);
-    try {
-      return await redis.call(name, ...rest);
-    } finally {
-      redis.disconnect();
-    }
-  };
-  const until = async (attempt: string, look: () => Promise<boolean>): Promise<void> => {
-    for (let left = 1_200; !(await look().catch(() => false)); left -= 1) {
-      if (left === 0) throw new Error(`the Sentinels do not ${attempt}`);
-      await delay(50);
-    }
-  };
+  const until = (attempt: string, look: () => Promise<boolean>): Promise<void> => untilDone(`the Sentinels do not ${attempt}`, look);
   try {
     const quick = ['--repl-diskless-sync-delay', '0', ...args];
     const first = await start('one', { appendonly: true, args: quick });
@@ -79,12 +56,12 @@ export async function startSentinels({
       }),
     );
     await until('know each other', async () => {
-      const seen = (await Promise.all(watching.map(({ port }) => ask(port, 'SENTINEL', 'CKQUORUM', PRIMARY_NAME)))) as string[];
-      const replicas = (await Promise.all(watching.map(({ port }) => ask(port, 'SENTINEL', 'REPLICAS', PRIMARY_NAME)))) as unknown[][];
+      const seen = (await Promise.all(watching.map(({ port }) => askRedis(port, 'SENTINEL', 'CKQUORUM', PRIMARY_NAME)))) as string[];
+      const replicas = (await Promise.all(watching.map(({ port }) => askRedis(port, 'SENTINEL', 'REPLICAS', PRIMARY_NAME)))) as unknown[][];
       return seen.every((text) => text.startsWith('OK 3')) && replicas.every((list) => list.length === 1);
     });
     const primary = async (): Promise<RedisServer> => {
-      const [, port] = (await ask(ports[0] ?? 0, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', PRIMARY_NAME)) as string[];
+      const [, port] = (await askRedis(ports[0] ?? 0, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', PRIMARY_NAME)) as string[];
       const found = servers.find((server) => server.port === Number(port));
       if (!found) throw new Error(`no server has the port ${port}`);
       return found;
@@ -93,13 +70,13 @@ export async function startSentinels({
       url: `redis+sentinel://${ports.map((port) => `${HOST}:${port}`).join(',')}?name=${PRIMARY_NAME}`,
       primary,
       replica: async () => ((await primary()) === first ? other : first),
-      askPrimary: async (...command) => ask((await primary()).port, ...command),
+      askPrimary: async (...command) => askRedis((await primary()).port, ...command),
       async killPrimary() {
         const old = await primary();
         await old.kill();
         const replaced = until('name another primary', async () => {
           const now = await primary();
-          return now !== old && String(await ask(now.port, 'ROLE')).startsWith('master');
+          return now !== old && String(await askRedis(now.port, 'ROLE')).startsWith('master');
         });
         return { replaced };
       },

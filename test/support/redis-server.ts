@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { freePort } from '../../src/testing/temporal-server.js';
 
 const KEPT_LOG = 2_000;
@@ -62,6 +64,32 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
       kill: () => finish('SIGKILL'),
       death: () => (isEnded || (process.exitCode === null && process.signalCode === null) ? undefined : log),
     };
+  }
+}
+
+/** One command on the server of a port of this machine, which is not tried again. */
+export async function askRedis<T = unknown>(port: number, ...[name = '', ...rest]: string[]): Promise<T> {
+  const redis = new Redis({
+    port,
+    host: '127.0.0.1',
+    retryStrategy: () => null,
+    commandTimeout: 5_000,
+    enableReadyCheck: false,
+    disconnectTimeout: 0,
+  });
+  redis.on('error', () => undefined);
+  try {
+    return (await redis.call(name, ...rest)) as T;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Looks for a minute; a server that does not answer has not done it yet. `attempt`: who does not do what. */
+export async function untilDone(attempt: string, look: () => Promise<boolean>): Promise<void> {
+  for (let left = 1_200; !(await look().catch(() => false)); left -= 1) {
+    if (left === 0) throw new Error(attempt);
+    await delay(50);
   }
 }
 

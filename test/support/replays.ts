@@ -28,15 +28,21 @@ export interface Replayed {
   readonly workflowId: string;
   readonly runId: string;
   readonly history: History;
+  /** Of its worker; empty where that had none. */
+  readonly build: string;
   /** In words; undefined when it replays. */
   readonly problem?: string;
 }
 
-/** Of all conversations and memories of this world, every run that has begun; with `most`, some of them from everywhere. */
+/**
+ * Of all conversations and memories of this world, every run that has begun; with `most`, some of them from everywhere. `codes`: of builds of
+ * the workers, by their ids; what another worker has made is replayed by the code of this build.
+ */
 export async function replayAll(
   { temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>,
   most = Infinity,
   keys?: Secrets,
+  codes: Readonly<Record<string, { readonly code: string }>> = {},
 ): Promise<Replayed[]> {
   const { converterOf, hasBegun, Worker, workflowBundle } = await import('./temporal-worker.js');
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;
@@ -47,18 +53,25 @@ export async function replayAll(
   }
   const step = Math.max(1, Math.ceil(made.length / most));
   const given = made.filter((_, i) => i % step === 0);
-  const code = {
-    workflowBundle: await workflowBundle(),
-    dataConverter: converterOf(keys),
-  };
   const replayed: Replayed[] = [];
-  for await (const { error } of Worker.runReplayHistories({ ...code, sinks: DEAF }, given)) {
-    const one = given[replayed.length];
-    if (!one) throw new Error('more was replayed than there is');
-    const runId = one.history.events?.[0]?.workflowExecutionStartedEventAttributes?.originalExecutionRunId ?? '';
-    replayed.push({ ...one, runId, ...(error ? { problem: error.message } : {}) });
+  for (const build of new Set(given.map(toBuild))) {
+    const ofBuild = given.filter((one) => toBuild(one) === build);
+    const code = { workflowBundle: codes[build] ?? (await workflowBundle()), dataConverter: converterOf(keys) };
+    const ahead = [...ofBuild];
+    for await (const { error } of Worker.runReplayHistories({ ...code, sinks: DEAF }, ofBuild)) {
+      const one = ahead.shift();
+      if (!one) throw new Error('more was replayed than there is');
+      const runId = one.history.events?.[0]?.workflowExecutionStartedEventAttributes?.originalExecutionRunId ?? '';
+      replayed.push({ ...one, runId, build, ...(error ? { problem: error.message } : {}) });
+    }
   }
   return replayed;
+}
+
+/** The build of the last worker that has worked it; empty where it had none. */
+function toBuild({ history: { events } }: { readonly history: History }): string {
+  const done = (events ?? []).findLast(({ workflowTaskCompletedEventAttributes }) => workflowTaskCompletedEventAttributes);
+  return done?.workflowTaskCompletedEventAttributes?.deploymentVersion?.buildId ?? '';
 }
 
 /** Answers what does not replay, in words. A chain of hundreds of runs would take minutes: of many, some from everywhere. */

@@ -69,6 +69,8 @@ export interface Scene {
   readonly dir: string;
   readonly address: string;
   readonly taskQueue: string;
+  /** Settings of its workers. */
+  readonly env: Readonly<Record<string, string>>;
   readonly api: MessagesApi;
   readonly client: PerduraClient;
   readonly temporal: Client;
@@ -92,6 +94,7 @@ export interface Scene {
     readonly env?: Readonly<Record<string, string>>;
     /** A worker of these tools alone. */
     readonly tools?: readonly string[];
+    readonly product?: string;
   }): Promise<WorkerProcess>;
   /** `perdura serve` as a process that can be killed; without `port` on one that is free. */
   startGateway(options?: { readonly port?: number; readonly env?: Readonly<Record<string, string>> }): Promise<GatewayProcess>;
@@ -204,6 +207,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     dir,
     address,
     taskQueue,
+    env: environment(address, api.url),
     api,
     client: { ...client, send: (id, message, more) => client.send(id, message, { signal: leaving.signal, ...more }) },
     temporal: new Client({ connection }),
@@ -229,7 +233,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
       temporalServer = await startOwnTemporal(portOf(address));
     },
     ...(cluster && { cluster }),
-    async startWorker({ address: way = address, apiUrl = api.url, preload, env = {}, tools } = {}) {
+    async startWorker({ address: way = address, apiUrl = api.url, preload, env = {}, tools, product } = {}) {
       const preloads = [
         ...[preload ?? []].flat(),
         ...(options.impatient ? [join(__dirname, 'worker-settings.cjs')] : []),
@@ -242,6 +246,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
         cwd: dir,
         preloads,
         ...(command && { command }),
+        ...(product !== undefined && { product }),
       });
       ends.push(() => worker.kill());
       await worker.ready;

@@ -29,6 +29,8 @@ export interface WorkerProcessOptions {
   readonly preloads?: readonly string[];
   /** Another command than `worker`, and what it says once it is ready. */
   readonly command?: { readonly args: readonly string[]; readonly readyOn: string };
+  /** Another build of the product: a folder with `dist`. */
+  readonly product?: string;
 }
 
 const WORKER = { args: ['worker'], readyOn: 'takes work from task queue' };
@@ -41,14 +43,14 @@ const OWN = /^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|NODE_OPTIONS$)/;
 const MAX_STOP_MS = 20_000;
 const KEPT_LOG = 16_000;
 
-export function startWorkerProcess({ env, cwd, preloads = [], command = WORKER }: WorkerProcessOptions): WorkerProcess {
+export function startWorkerProcess({ env, cwd, preloads = [], command = WORKER, product = PRODUCT }: WorkerProcessOptions): WorkerProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   const child = spawn(
     process.execPath,
-    [...preloads.flatMap((file) => ['--require', file]), join(PRODUCT, 'dist', 'cli', 'main.js'), ...command.args],
+    [...preloads.flatMap((file) => ['--require', file]), join(product, 'dist', 'cli', 'main.js'), ...command.args],
     {
       cwd,
-      env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, PERDURA_TRUST: '1', ...env },
+      env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: product, PERDURA_TRUST: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );

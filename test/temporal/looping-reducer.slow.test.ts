@@ -1,9 +1,9 @@
 /** Reducers that do not return, in a worker that has other conversations too. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClientWith } from '../../src/client.js';
-import { bundleCustomWorkflows } from '../../src/extensions/custom-workflows.js';
+import { bundleReducers } from '../support/builds.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -19,7 +19,7 @@ let stopWorker: () => Promise<void>;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'perdura-loops-'));
-  workflows = await bundleReducers({
+  workflows = await bundleReducers(dir, {
     loops: '() => { for (;;) {} }',
     recurses: '() => { const twice = (n) => (n === 0 ? 0 : twice(n - 1) + twice(n - 1)); twice(60); }',
     catches: '() => { for (;;) try { while (true); } catch {} }',
@@ -33,20 +33,6 @@ afterAll(async () => {
   await world.close();
   rmSync(dir, { recursive: true, force: true });
 });
-
-async function bundleReducers(reducers: Readonly<Record<string, string>>): Promise<{ readonly code: string }> {
-  const entry = join(dir, 'workflows.js');
-  const own = JSON.stringify(join(__dirname, '..', '..', 'src', 'workflows', 'index'));
-  const listed = Object.entries(reducers).map(([type, code]) => `${JSON.stringify(type)}: ${code}`);
-  writeFileSync(
-    entry,
-    `import { createConversation } from ${own};
-export { memory, webhook } from ${own};
-export const conversation = createConversation({ reducers: { ${listed.join(', ')} } });
-`,
-  );
-  return bundleCustomWorkflows(entry, { cwd: dir, log: { warn: () => undefined } });
-}
 
 async function open(): Promise<string> {
   const id = world.id();
@@ -96,7 +82,7 @@ test('once a worker has a reducer that returns, the waiting event is reduced', a
     (failures) => failures.length > 0,
   );
   await stopWorker();
-  Object.assign(workflows, await bundleReducers({ loops: "() => [{ kind: 'ADD', chunk: { type: 'NOTICE', text: 'mended' } }]" }));
+  Object.assign(workflows, await bundleReducers(dir, { loops: "() => [{ kind: 'ADD', chunk: { type: 'NOTICE', text: 'mended' } }]" }));
   stopWorker = await world.startWorker();
   const { appEvents } = await waitFor(
     () => world.client.status(id),
@@ -107,7 +93,7 @@ test('once a worker has a reducer that returns, the waiting event is reduced', a
 
 test('an expression that goes back again and again takes linear time', async () => {
   await stopWorker();
-  Object.assign(workflows, await bundleReducers({ backtracks: BACKTRACKS }));
+  Object.assign(workflows, await bundleReducers(dir, { backtracks: BACKTRACKS }));
   stopWorker = await world.startWorker();
   const id = await open();
   expect((await world.client.dispatch(id, { type: 'backtracks' }, { wait: true })).result).toMatchObject({ kind: 'reduced' });

@@ -104,7 +104,8 @@ export interface BackupWriter {
   readonly known: ReadonlySet<string>;
   /** Answers with how many bytes are on the disk by now. */
   add(part: Part, records: AsyncIterable<PartRecord>, isGone: () => Promise<boolean>): Promise<number>;
-  finish(now: Date): Promise<BackupHead>;
+  /** `bytes`: of all its files. */
+  finish(now: Date): Promise<BackupHead & { readonly bytes: number }>;
 }
 
 /** Goes on where an earlier one was cut short. Throws `BackupRefused`. */
@@ -148,7 +149,7 @@ export async function openWriter(dir: string, wanted: Omit<BackupHead, 'v'>, atR
       const listed = await readFile(join(dir, 'files.jsonl'), 'utf8').catch(() => '');
       const finished = { ...head, finished: now.toISOString(), files: files.length, sha256: sha256(listed) };
       await describeDisk(dir, () => replaceFile(join(dir, 'backup.json'), `${JSON.stringify(finished, null, 2)}\n`));
-      return finished;
+      return { ...finished, bytes: written };
     },
   };
 }

@@ -13,7 +13,7 @@ import type { JsonValue } from '../../records/message.js';
 import type { AtRest } from '../../platform/at-rest.js';
 import { decodeJson } from '../codecs.js';
 import { compareCursors, OLDEST, parseCursor, toCursor } from '../feed-cursor.js';
-import { readFeed, createFeedTail, type FeedEvent, type FeedTail } from '../feed-tail.js';
+import { countReaders, readFeed, type FeedEvent, type FeedFollower, type Followed } from '../feed-tail.js';
 import { toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { createTurns, readNewLines, UNREAD, type Reading, type Turns } from './lines.js';
@@ -128,7 +128,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock, atRe
             paged = await readNewLines(path, begin, take, () => events.splice(0));
             return events;
           },
-          join: () => follower.join(path),
+          join: () => follower.join(path, undefined),
           leave: (tail) => follower.leave(path, tail),
         });
       } catch (error) {
@@ -201,16 +201,7 @@ const POLL_MS = 15;
 const SILENT_AFTER_MS = 2_000;
 const SILENT_POLL_MS = 100;
 
-interface FileFollower {
-  join(path: string): FeedTail;
-  leave(path: string, tail: FeedTail): void;
-  /** Follows no feed any more, also for a reader that was left in the middle and never returns. */
-  close(): void;
-}
-
-interface Followed {
-  readonly tail: FeedTail;
-  readers: number;
+interface Leavable {
   readonly left: AbortController;
 }
 
@@ -218,10 +209,10 @@ interface Followed {
  * Follows each feed once for all its readers in this process: looks whether the file has more bytes, less often after a silence, so that
  * many silent feeds cost little.
  */
-function createFileFollower(): FileFollower {
-  const feeds = new Map<string, Followed>();
+function createFileFollower(): FeedFollower {
+  const feeds = new Map<string, Followed<Leavable>>();
 
-  const follow = async (path: string, { tail, left: { signal } }: Followed): Promise<void> => {
+  const follow = async (path: string, { tail, left: { signal } }: Followed<Leavable>): Promise<void> => {
     const look = () => statSync(path, { throwIfNoEntry: false }) ?? { ino: 0, size: 0 };
     let heardAt = performance.now();
     for (let before = look(); !signal.aborted;) {
@@ -237,29 +228,15 @@ function createFileFollower(): FileFollower {
   };
 
   return {
-    join(path) {
-      const known = feeds.get(path);
-      if (known) {
-        known.readers += 1;
-        return known.tail;
-      }
-      const followed: Followed = { tail: createFeedTail(OLDEST), readers: 1, left: new AbortController() };
-      feeds.set(path, followed);
-      follow(path, followed).catch((error: unknown) => {
-        if (feeds.get(path) === followed) feeds.delete(path);
-        followed.tail.fail(error);
-      });
-      return followed.tail;
-    },
-
-    leave(path, tail) {
-      const known = feeds.get(path);
-      if (known?.tail !== tail) return;
-      known.readers -= 1;
-      if (known.readers > 0) return;
-      feeds.delete(path);
-      known.left.abort();
-    },
+    ...countReaders<Leavable>(feeds, {
+      begin: () => ({ left: new AbortController() }),
+      begun: (path, followed) =>
+        void follow(path, followed).catch((error: unknown) => {
+          if (feeds.get(path) === followed) feeds.delete(path);
+          followed.tail.fail(error);
+        }),
+      left: ({ left }) => left.abort(),
+    }),
 
     close() {
       for (const { left } of feeds.values()) left.abort();

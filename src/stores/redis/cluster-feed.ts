@@ -12,8 +12,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { errorMessage } from '../../platform/errors.js';
-import { compareCursors, OLDEST } from '../feed-cursor.js';
-import { createFeedTail, type FeedFollower, type FeedTail } from '../feed-tail.js';
+import { compareCursors } from '../feed-cursor.js';
+import { countReaders, type FeedFollower, type Followed } from '../feed-tail.js';
 import type { RedisCluster } from './cluster.js';
 import { isReply, mayPass } from './replies.js';
 
@@ -28,9 +28,7 @@ const MAX_PAUSE_MS = 20;
 const POLL_MS = 50;
 const MAX_BETWEEN_TRIES_MS = 1_000;
 
-interface Followed {
-  readonly tail: FeedTail;
-  readers: number;
+interface Placed {
   /** When it was looked up last. */
   heardAt: number;
   /** The node that it was read from last. */
@@ -45,7 +43,7 @@ interface Ear {
 }
 
 export function createClusterFollower(cluster: RedisCluster, log?: (line: string) => void): FeedFollower {
-  const feeds = new Map<string, Followed>();
+  const feeds = new Map<string, Followed<Placed>>();
   const ears = new Map<string, Ear>();
   const closing = new AbortController();
   let isRunning = false;
@@ -221,27 +219,16 @@ export function createClusterFollower(cluster: RedisCluster, log?: (line: string
   };
 
   return {
-    join(feed, newest) {
-      const known = feeds.get(feed);
-      if (known) {
-        known.readers += 1;
-        return known.tail;
-      }
-      const tail = createFeedTail(newest ?? OLDEST);
-      feeds.set(feed, { tail, readers: 1, heardAt: Date.now() });
-      if (isRunning) due();
-      else start();
-      return tail;
-    },
-
-    leave(feed, tail) {
-      const known = feeds.get(feed);
-      if (known?.tail !== tail) return;
-      known.readers -= 1;
-      if (known.readers > 0) return;
-      feeds.delete(feed);
-      if (feeds.size === 0) due();
-    },
+    ...countReaders<Placed>(feeds, {
+      begin: () => ({ heardAt: Date.now() }),
+      begun: () => {
+        if (isRunning) due();
+        else start();
+      },
+      left: () => {
+        if (feeds.size === 0) due();
+      },
+    }),
 
     close() {
       closing.abort();

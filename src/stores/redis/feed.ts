@@ -17,7 +17,7 @@ import type { Redis } from 'ioredis';
 import type { JsonValue } from '../../records/message.js';
 import { decodeJson } from '../codecs.js';
 import { OLDEST } from '../feed-cursor.js';
-import { createFeedTail, readFeed, type FeedEvent, type FeedFollower, type FeedTail } from '../feed-tail.js';
+import { countReaders, readFeed, type FeedEvent, type FeedFollower, type Followed } from '../feed-tail.js';
 import { createClusterFollower } from './cluster-feed.js';
 import { deletedKey, lifeKey, WAKE_KEY } from './keys.js';
 import type { RedisLink, ScriptedRedis } from './link.js';
@@ -144,15 +144,13 @@ const MAX_PAUSE_MS = 20;
 const WAKE_SECONDS = 60;
 const MAX_BETWEEN_TRIES_MS = 1000;
 
-interface Followed {
-  readonly tail: FeedTail;
-  readers: number;
-  /** When Redis last answered about it. */
+/** When Redis last answered about it. */
+interface Heard {
   heardAt: number;
 }
 
 function createRedisFollower(link: RedisLink, log?: (line: string) => void): FeedFollower {
-  const feeds = new Map<string, Followed>();
+  const feeds = new Map<string, Followed<Heard>>();
   const wakeKey = `${WAKE_KEY}:${randomUUID()}`;
   let wokenAt = OLDEST;
   let isRunning = false;
@@ -178,7 +176,7 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Fee
   };
 
   /** Looks feeds up; one that is no stream ends its readers, and no others. */
-  const look = async (redis: Redis, which: readonly [string, Followed][]): Promise<void> => {
+  const look = async (redis: Redis, which: readonly [string, Followed<Heard>][]): Promise<void> => {
     await Promise.all(
       which.map(async ([feed, followed]) => {
         try {
@@ -193,7 +191,7 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Fee
     );
   };
 
-  const end = (feed: string, followed: Followed, error: unknown): void => {
+  const end = (feed: string, followed: Followed<Heard>, error: unknown): void => {
     if (feeds.get(feed) === followed) feeds.delete(feed);
     followed.tail.fail(error);
   };
@@ -281,25 +279,14 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Fee
   };
 
   return {
-    join(feed, newest) {
-      const known = feeds.get(feed);
-      if (known) {
-        known.readers += 1;
-        return known.tail;
-      }
-      const tail = createFeedTail(newest ?? OLDEST);
-      feeds.set(feed, { tail, readers: 1, heardAt: Date.now() });
-      if (isRunning) wake();
-      else start();
-      return tail;
-    },
-
-    leave(feed, tail) {
-      const known = feeds.get(feed);
-      if (known?.tail !== tail) return;
-      known.readers -= 1;
-      if (known.readers === 0) feeds.delete(feed);
-    },
+    ...countReaders(feeds, {
+      begin: () => ({ heardAt: Date.now() }),
+      begun: () => {
+        if (isRunning) wake();
+        else start();
+      },
+      left: () => undefined,
+    }),
 
     close() {
       closing.abort();

@@ -1,5 +1,5 @@
 /** The drill: a store is lost, comes back from its backup, and the rest of it from history, message by message. And bad input, in words. */
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -50,7 +50,8 @@ test('lost, restored, healed, compared', async () => {
   const folder = join(dir, 'backup');
   const backedUp = await run(['admin', 'backup', folder, '-o', 'json'], env);
   expect(backedUp).toMatchObject({ code: 0, stderr: '' });
-  expect(JSON.parse(backedUp.stdout)).toMatchObject({ conversations: 3, kind: 'redis', skipped: 0 });
+  const { size } = await stat(join(folder, '000001.parts'));
+  expect(JSON.parse(backedUp.stdout)).toMatchObject({ conversations: 3, kind: 'redis', skipped: 0, files: 1, bytes: size });
 
   // The day goes on after the backup.
   for (const id of ids) {

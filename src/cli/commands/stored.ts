@@ -1,5 +1,10 @@
-/** `perdura admin backup` and `restore`: all that a store has, in a folder. Neither needs Temporal, which may be what was lost. */
+/**
+ * What is stored. `perdura admin backup` and `restore`: all that a store has, in a folder; neither needs Temporal, which may be what was lost.
+ * `perdura gc`: what keeps it from growing for ever, now and not once a day.
+ */
 import { resolve } from 'node:path';
+import { agentsFolder, createAgentLoader } from '../../agents/load-agent.js';
+import type { Overdue } from '../../client/gc.js';
 import { temporalConnection, type Config } from '../../config.js';
 import { forgetAgain } from '../../memory/documents/forgetting.js';
 import { toTraces } from '../../memory/traces.js';
@@ -12,13 +17,14 @@ import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { formatBytes, formatQuantity } from '../views/quantities.js';
+import { withErasureAccess } from './erasure.js';
 
 interface RestoreOptions {
   readonly skipDamaged?: boolean;
   readonly unfinished?: boolean;
 }
 
-export const BACKUP: readonly CommandRow[] = [
+export const STORED: readonly CommandRow[] = [
   {
     name: 'admin backup',
     description: 'copy all that the store has into a folder, while workers run; cut short, the same command goes on',
@@ -39,6 +45,15 @@ made again: live events, indexes for search, files that no message has used. Tem
 command can be run again. What conversations have done since the backup comes from Temporal's history: when they go on, or by
 \`perdura admin heal ID\`.`,
     run: restore,
+  },
+  {
+    name: 'gc',
+    description: 'close conversations that are idle for as long as they say, and move what is old to the archive',
+    options: [['--dry-run', 'show which are to be closed, and do nothing']],
+    help: `Workers do it once a day, by the schedule gc-QUEUE. Closed is what has \`idle\` in its agent's agent.json or in its start; archived, where
+PERDURA_ARCHIVE is set, what has rested for PERDURA_ARCHIVE_AFTER. Nothing is lost: \`perdura show ID --where\` says what lies where, and what
+is needed of it comes back by itself. It can be cut short and run again at any moment.`,
+    run: collect,
   },
 ];
 
@@ -65,7 +80,7 @@ async function backUp({ config: load, output }: CommandFrame, given: string): Pr
     const head = { program: packageVersion(), store: await store.id(), kind: store.kind, namespace, begun: new Date().toISOString() };
     const writer = await asRefusal(openWriter(dir, head, openAtRest(config)));
     if (writer.known.size > 0) output.note(`(going on: ${formatQuantity(writer.known.size, 'part')} are there)`);
-    const counts = { conversations: 0, scopes: 0, others: 0, bytes: 0 };
+    const counts = { conversations: 0, scopes: 0, others: 0 };
     let [skipped, parts] = [0, 0];
     const seen = new Set<string>();
     for await (const part of listParts(store, namespace)) {
@@ -75,13 +90,13 @@ async function backUp({ config: load, output }: CommandFrame, given: string): Pr
       counts[part.kind === 'life' ? 'conversations' : part.kind === 'scope' ? 'scopes' : 'others'] += 1;
       if (writer.known.has(name)) continue;
       const records = readPart(store, namespace, part, (count) => (skipped += count));
-      counts.bytes = await asRefusal(writer.add(part, records, () => isGone(store, namespace, part)));
-      if ((parts += 1) % PARTS_BETWEEN_NOTES === 0) output.note(`(${formatQuantity(parts, 'part')}, ${formatBytes(counts.bytes)} so far)`);
+      const written = await asRefusal(writer.add(part, records, () => isGone(store, namespace, part)));
+      if ((parts += 1) % PARTS_BETWEEN_NOTES === 0) output.note(`(${formatQuantity(parts, 'part')}, ${formatBytes(written)} so far)`);
     }
-    const { finished, files = 0 } = await asRefusal(writer.finish(new Date()));
+    const { finished, files = 0, bytes } = await asRefusal(writer.finish(new Date()));
     return {
-      data: { dir, ...head, finished, files, ...counts, skipped },
-      text: `${dir}: ${formatQuantity(counts.conversations, 'conversation')}, ${formatQuantity(counts.scopes, 'scope')}, ${formatBytes(counts.bytes)}`,
+      data: { dir, ...head, finished, files, ...counts, bytes, skipped },
+      text: `${dir}: ${formatQuantity(counts.conversations, 'conversation')}, ${formatQuantity(counts.scopes, 'scope')}, ${formatBytes(bytes)}`,
       problems: skipped > 0 ? [`not read and left out: ${formatQuantity(skipped, 'record')} of the store`] : [],
     };
   } finally {
@@ -237,4 +252,55 @@ async function asRefusal<T>(work: Promise<T>): Promise<T> {
     if ((cause as { readonly name?: unknown }).name !== 'BackupRefused') throw cause;
     throw new CliError((cause as Error).message, EXIT.failed, { cause });
   }
+}
+
+async function collect(frame: CommandFrame, { dryRun = false }: { readonly dryRun?: boolean }): Promise<Answer> {
+  const session = await frame.open({ whenInterrupted: 'interrupted; the same command does the rest' });
+  const { config, output, signal, withSlowNotice } = session;
+  const { collectGarbage, findOverdue, gcSchedule } = await import('../../client/gc.js');
+  return withErasureAccess(session, async (access) => {
+    const agents = createAgentLoader(agentsFolder(config));
+    const { place } = access.store.archived;
+    const kept: string[] = [];
+    const options = {
+      ...{ agents, archiveAfter: config.archiveAfter, stop: signal },
+      onClosed: ({ id }: Overdue) => output.note(`(closed ${id})`),
+      onKept: ({ id }: Overdue, why: string) => kept.push(`${id} stays open: ${why}`),
+    };
+    if (dryRun) {
+      const overdue = await withSlowNotice('looking which are idle', findOverdue(access, options));
+      const lines = overdue.map(
+        ({ id, days, lastAt }) => `${id}  idle since ${lastAt.toISOString()}, closed after ${formatQuantity(days, 'day')}`,
+      );
+      return {
+        data: { overdue: overdue.map(({ lastAt, ...one }) => ({ ...one, lastAt: lastAt.toISOString() })), archive: place?.where ?? null },
+        text: lines.length === 0 ? 'nothing is to be closed' : lines.join('\n'),
+        notes: [describeArchive(place?.where, config.archiveAfter)],
+      };
+    }
+    const outcome = await withSlowNotice('looking what is old', collectGarbage(access, options));
+    const { closed, archived, entries, bodies, plainBytes, bytes, removed, adopted, unknown } = outcome;
+    return {
+      data: { ...outcome, kept, archive: place?.where ?? null, schedule: gcSchedule(access.taskQueue) },
+      text: [
+        `${formatQuantity(closed, 'conversation')} closed`,
+        place === undefined
+          ? 'nothing archived'
+          : `${formatQuantity(archived, 'conversation')} archived: ${formatQuantity(entries, 'message')}, ${formatQuantity(bodies, 'long text')}, ${formatBytes(bytes)} for ${formatBytes(plainBytes)}`,
+      ].join('; '),
+      notes: [
+        ...(place === undefined ? [describeArchive(undefined, config.archiveAfter)] : []),
+        ...(removed + adopted > 0 ? [`of earlier runs that were killed: ${removed} parts removed, ${adopted} taken into the index`] : []),
+        ...(unknown > 0 ? [`${unknown} parts of the archive are of conversations that this store does not know: they stay`] : []),
+      ],
+      problems: kept,
+      exitCode: EXIT.ok,
+    };
+  });
+}
+
+function describeArchive(where: string | undefined, days: number): string {
+  return where === undefined
+    ? 'nothing goes to an archive: PERDURA_ARCHIVE names none'
+    : `what has rested for ${formatQuantity(days, 'day')} goes to ${where}`;
 }
