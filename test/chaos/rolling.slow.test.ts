@@ -47,7 +47,6 @@ sceneTest(
         await goOn();
       }
       const ms = turns.slice(from).map((turn) => turn.end - turn.begin);
-      // clock: a figure that is told
       figure(
         `${how}: ${ms.length} turns, p50 ${seconds(ms.sort((a, b) => a - b)[Math.floor(ms.length / 2)]!)}, longest ${seconds(Math.max(...ms))}`,
       );

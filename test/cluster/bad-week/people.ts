@@ -63,7 +63,7 @@ export function createPeople(reach: Reach, name: string): People {
   const all: Person[] = [];
   const talking: Promise<void>[] = [];
   let isOver = false;
-  let failure: unknown;
+  let failure: Error | undefined;
 
   async function waiting({ id }: Person): Promise<Waiting> {
     const [call] = await until(`what waits in ${id}`, async () => {
@@ -118,6 +118,11 @@ export function createPeople(reach: Reach, name: string): People {
     await deciding;
   }
 
+  const failed =
+    ({ id }: Person) =>
+    (cause: unknown): void =>
+      void (failure ??= new Error(`${id} cannot go on`, { cause }));
+
   async function talk(person: Person): Promise<void> {
     for (let n = all.indexOf(person); !isOver; n += 1) {
       await say(person, WISHES[n % WISHES.length]!);
@@ -134,7 +139,7 @@ export function createPeople(reach: Reach, name: string): People {
       const person: Person = { id: `${name}-${all.length + 1}-${kind}`, kind, told: [] };
       all.push(person);
       await until(`${person.id} begun`, () => reach.client().start(person.id, { scope: `${name}-${all.length % 3}` }));
-      if (kind === 'talks') talking.push(talk(person).catch((error: unknown) => void (failure ??= error)));
+      if (kind === 'talks') talking.push(talk(person).catch(failed(person)));
       return person;
     },
     async goOn(since) {

@@ -173,6 +173,7 @@ async function live(
     people.all
       // Who waits for a decision is no measure.
       .filter(({ kind }) => kind !== 'waits')
+      // clock: a figure that is told
       .flatMap((person) => person.told.flatMap((one) => (one.end >= since && one.end < before ? [one.end - one.begin] : [])));
   const day = async (name: string, act: (happened: (what: string) => void) => Promise<void>): Promise<void> => {
     const dawn = Date.now();
