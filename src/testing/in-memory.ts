@@ -37,7 +37,9 @@ import {
   turnUpdate,
   WORKFLOW_TYPE,
 } from '../workflows/messages.js';
-import { advance, asJson, startMemoryTemporal } from './engine/index.js';
+import { advance } from './engine/clock.js';
+import { startMemoryTemporal } from './engine/connection.js';
+import { asJson } from './engine/run-activity.js';
 import { openTestProject } from './project.js';
 import type { InMemory, InMemoryOptions, TestConversation, TestToolCall } from './test-conversation.js';
 

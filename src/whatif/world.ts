@@ -13,7 +13,7 @@ import type { Models } from '../models/known-models.js';
 import type { Reducers } from '../conversation/context/reducers.js';
 import { NO_USAGE } from '../records/message.js';
 import { createToolRegistry } from '../tools/tool.js';
-import { startMemoryTemporal, type MemoryTemporal } from '../testing/engine/index.js';
+import { startMemoryTemporal, type MemoryTemporal } from '../testing/engine/connection.js';
 import { createFileStore } from '../stores/file/index.js';
 import type { Store } from '../stores/store.js';
 import type { Part } from './part.js';

@@ -31,7 +31,8 @@ import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './p
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import type { Tool } from '../../src/tools/tool.js';
 import type { Secrets } from '../../src/config/settings.js';
-import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/index.js';
+import { advance } from '../../src/testing/engine/clock.js';
+import { startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/connection.js';
 
 /** Of a conversation, by its workflow id. */
 export type Observe = (conversation: string, event: ConversationEvent) => void;

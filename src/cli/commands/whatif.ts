@@ -97,7 +97,7 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
   const { config, temporal, signal } = session;
   const [{ whatIf, toStub }, { readRecordings }, { changeProject }] = await Promise.all([
     import('../../whatif/whatif.js'),
-    import('../../whatif/read-recordings.js'),
+    import('../../whatif/recording.js'),
     import('../../whatif/project.js'),
   ]);
   const project = await readProject(config, config.cwd, agentsFolderGiven(config));

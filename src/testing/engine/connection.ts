@@ -1,5 +1,5 @@
 /**
- * The engine as Temporal's client sees a server: the part of its service that conversations are started, spoken to, described and listed
+ * Perdura's workflows in memory, as Temporal's client sees a server: the part of its service that conversations are started, spoken to, described and listed
  * by. Any other call fails and says that it needs Temporal.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -19,7 +19,12 @@ import { errorMessage } from '../../platform/errors.js';
 import { orAborted } from '../../platform/promises.js';
 import { payloadConverter } from '../../workflows/payload-converter.js';
 import { SEARCH_ATTRIBUTES } from '../../workflows/messages.js';
-import type { Engine, Execution, StartRequest, Status, Update } from './engine.js';
+import { createReducerRegistry, type Reducers } from '../../conversation/context/reducers.js';
+import { converse } from '../../workflows/conversation.js';
+import { keepMemory } from '../../workflows/memory.js';
+import { deliverWebhook } from '../../workflows/webhook.js';
+import { createClock, type ClockOptions } from './clock.js';
+import { createEngine, type Engine, type EngineOptions, type Execution, type StartRequest, type Status, type Update } from './engine.js';
 
 const GRPC = { cancelled: 1, invalidArgument: 3, deadlineExceeded: 4, notFound: 5, alreadyExists: 6, unimplemented: 12 };
 
@@ -86,7 +91,7 @@ class GrpcError extends Error {
   }
 }
 
-export function createMemoryConnection(engine: Engine): ConnectionLike {
+function createMemoryConnection(engine: Engine): ConnectionLike {
   const limits = new AsyncLocalStorage<AbortSignal>();
 
   const running = ({ workflowId, runId }: Named): Execution => {
@@ -391,4 +396,25 @@ function valueOf(word: string): string | number {
 
 function refuse(query: string): never {
   throw new Error(`the list query ${JSON.stringify(query)} needs Temporal`);
+}
+
+export interface MemoryTemporal extends Engine {
+  readonly connection: ConnectionLike;
+}
+
+export interface MemoryTemporalOptions extends ClockOptions, Pick<EngineOptions, 'namespace' | 'observe' | 'playing'> {
+  readonly reducers?: Reducers;
+}
+
+export function startMemoryTemporal({ reducers = {}, namespace, observe, playing, ...clock }: MemoryTemporalOptions): MemoryTemporal {
+  const reduce = createReducerRegistry(reducers);
+  const engine = createEngine({
+    ...{ clock: createClock(clock), namespace, ...(observe && { observe }), ...(playing && { playing }) },
+    workflows: {
+      conversation: (host, argument) => converse(host, argument, reduce),
+      memory: keepMemory,
+      webhook: deliverWebhook,
+    },
+  });
+  return { ...engine, connection: createMemoryConnection(engine) };
 }
