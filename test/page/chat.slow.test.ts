@@ -14,8 +14,20 @@ const PDF = Buffer.from(
   '%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n',
 );
 let stand: PageWorld;
+/** Turns that the page has added to datasets; in the dataset "closed" nothing can be written. */
+const added: unknown[] = [];
 beforeAll(async () => {
-  if (hasBrowser) stand = await startPage({ answer: script.answer, files: { 'trip.md': '# Oslo\n\nThree days in May.\n' } });
+  if (!hasBrowser) return;
+  stand = await startPage(
+    { answer: script.answer, files: { 'trip.md': '# Oslo\n\nThree days in May.\n' } },
+    {
+      addToDataset: (_client, id, turn, { name, labels }) => {
+        if (name === 'closed') return Promise.resolve(undefined);
+        added.push({ id, turn, name, labels });
+        return Promise.resolve({ id: `${id}/${turn}`, name, cases: added.length, isNew: added.length === 1, labels });
+      },
+    },
+  );
 });
 afterAll(() => stand?.close());
 afterEach(() => stand?.closePages());
@@ -41,6 +53,34 @@ pageTest('a message is sent from the keyboard, and its answer comes as it is sai
   await page.locator('.markdown strong', { hasText: 'about 700,000' }).waitFor();
   await settled(page);
   expect(await accessFaults(page)).toEqual([]);
+});
+
+pageTest('a turn is added to a dataset: by a click and Enter, under another name with a label, and a refusal is told', async () => {
+  script.on('Remember this one.', text('As you wish.'));
+  const id = stand.world.id();
+  const { page } = await stand.open(`?chat=${id}`);
+  await say(page, 'Remember this one.');
+  await settled(page);
+  const open = page.getByRole('button', { name: 'Add to dataset' });
+  await open.click();
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').getByText('Added to dataset cases (1 case)').waitFor();
+  await open.click();
+  await page.getByLabel('Dataset').fill('good-ones');
+  await page.getByLabel('Label').fill('polite');
+  expect(await accessFaults(page)).toEqual([]);
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').getByText('In dataset good-ones (2 cases) already').waitFor();
+  expect(added).toEqual([
+    { id, turn: 'turn_0001', name: 'cases', labels: [] },
+    { id, turn: 'turn_0001', name: 'good-ones', labels: ['polite'] },
+  ]);
+  await open.click();
+  await page.getByLabel('Dataset').fill('closed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('run `perdura dataset add ID --turn N`').waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await tooWide(page)).toEqual([]);
 });
 
 pageTest('a block of code has colours where it names its language, and is copied as it is', async () => {

@@ -11,6 +11,8 @@ import { Icon } from '../../ui/icon.js';
 import { Markdown } from '../../ui/markdown.js';
 import { Link } from '../../ui/parts.js';
 import { plainLines, plainText, count, dollars, describeError, untilThen } from '../../ui/words.js';
+import { mayAct } from '../../session.js';
+import { AddToDataset } from './add-to-dataset.js';
 import { CallCard } from './call-card.js';
 import { SubAgents } from './sub-agent.js';
 
@@ -108,6 +110,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
               Fork
             </button>
             <Copy turn={turn} />
+            {!isBranch && mayAct('operator') && <AddToDataset id={opened.id} turn={turn.id} />}
             <span class="facts faint small num">{listFacts(turn)}</span>
           </footer>
         )}
