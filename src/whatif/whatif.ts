@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { errorMessage } from '../platform/errors.js';
 import type { JsonValue } from '../records/message.js';
 import { play, type Played, type PlayOptions, type Stub } from './player.js';
+import type { Judge } from './judge.js';
 import type { Candidate, Project } from './project.js';
 import type { Recordings } from './recording.js';
 import { REPORT_VERSION, type Lane, type ReportedConversation, type ReportHeader, type ToolPolicy } from './report.js';
@@ -21,8 +22,10 @@ export interface WhatIfOptions extends Pick<PlayOptions, 'memory' | 'reducers' |
   readonly stub?: Stub;
   /** Conversations of which something is missing: played as far as it is there, or left out. */
   readonly gaps: 'play' | 'skip';
-  /** `provider/model` of the judge. */
-  readonly judge?: string;
+  readonly judge?: Judge & {
+    /** `provider/model` */
+    readonly name: string;
+  };
   /** Conversations that are played at the same time. */
   readonly atOnce: number;
 }
@@ -35,7 +38,7 @@ export async function* whatIf(
   const { changes, policy, memory, hasBaseline, judge, atOnce } = options;
   const lanes: readonly Lane[] = hasBaseline ? ['candidate', 'baseline'] : ['candidate'];
   const madeAt = new Date().toISOString();
-  yield { kind: 'header', version: REPORT_VERSION, madeAt, changes, policy, memory, lanes, ...(judge !== undefined && { judge }) };
+  yield { kind: 'header', version: REPORT_VERSION, madeAt, changes, policy, memory, lanes, ...(judge && { judge: judge.name }) };
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'perdura-what-if-')));
   try {
     const running: Promise<ReportedConversation>[] = [];
@@ -54,7 +57,7 @@ export async function* whatIf(
 }
 
 async function playLanes(id: string, lanes: readonly Lane[], options: WhatIfOptions, dir: string): Promise<ReportedConversation> {
-  const { gaps, signal } = options;
+  const { gaps, signal, judge } = options;
   const skipped = (why: string, known: readonly string[] = [], agent = ''): ReportedConversation => ({
     ...{ kind: 'conversation', id, agent, skipped: why, gaps: known, turns: 0, lanes: {} },
   });
@@ -79,14 +82,15 @@ async function playLanes(id: string, lanes: readonly Lane[], options: WhatIfOpti
   const [first] = played.values();
   const missing = [...new Set([...played.values()].flatMap((one) => one.gaps))];
   if (gaps === 'skip' && missing.length > 0) return skipped('something of it is missing', missing, first?.agent);
-  return {
+  const line: ReportedConversation = {
     kind: 'conversation',
     id,
     agent: first?.agent ?? '',
     gaps: missing,
     turns: first?.turns ?? 0,
-    lanes: Object.fromEntries([...played].map(([lane, { lane: line }]) => [lane, line])),
+    lanes: Object.fromEntries([...played].map(([lane, one]) => [lane, one.lane])),
   };
+  return judge ? { ...line, verdict: await judge.judge(line, signal) } : line;
 }
 
 /** What a module of stubs exports as default. Throws a sentence for what is none. */

@@ -1,5 +1,8 @@
 /** Every operation of the native API on real conversations: it takes and answers what `/openapi.json` says, to the last field. */
+import { addCase } from '../../src/evals/dataset.js';
+import { takeConversation, toCase } from '../../src/evals/from-conversation.js';
 import { createGateway } from '../../src/gateway/app.js';
+import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { checkedApi, type CheckedApi } from '../support/api-description.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
@@ -40,6 +43,12 @@ beforeAll(async () => {
     describeAgent: (name) => Promise.resolve({ name, config: { model: 'x' }, tools, servers: [server], system: '' }),
     findings: () => Promise.resolve([{ what: 'Store', health: 'broken', found: 'cannot write', mend: 'free space' }]),
     temporalLink: (workflow, run, event) => `http://temporal.test/${workflow}/${run}/${event}`,
+    async addToDataset(client, id, turn, { name, labels }) {
+      const taken = await takeConversation({ client, store: world.store, secrets: createKnownSecrets() }, id, { withMemory: false });
+      const one = toCase(taken, { turn, labels });
+      const { cases, isNew, labels: all } = await addCase(world.dir, name, one);
+      return { id: one.id, name, cases, isNew, labels: all };
+    },
     requestsPerMinute: 100_000,
   });
   api = await checkedApi(app, '/admin');
@@ -82,6 +91,8 @@ test('what is said, decided, looked into and taken back', async () => {
   await get(at);
   await get(`${at}/turns`);
   await get(`${at}/turns/turn_0004/timeline`);
+  const added = await post(`${at}/turns/turn_0004/dataset`, { name: 'written', label: 'good' });
+  expect(added).toEqual({ id: expect.stringContaining('turn_0004'), name: 'written', cases: 1, isNew: true, labels: ['good'] });
   const { life } = await get<{ life: string }>(`${at}/status`);
   const key = { namespace: 'default', scope: SCOPE, conversation: id, life };
   const { ref: lies, bytes } = await world.store.bodies.put(key, 'a story');

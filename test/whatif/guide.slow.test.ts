@@ -15,11 +15,20 @@ const GUIDE = 'docs/how-to/change-a-prompt.md';
 
 /** It books what a person names, where its prompt tells it to; else it claims to. */
 function answer(request: ApiRequest): Reply {
+  const asked = saidIn(request).at(-1) ?? '';
+  if (asked.includes('<conversation>')) return text(JSON.stringify({ why: 'It booked.', better: verdict(asked) }));
   const [result] = latestResults(request);
   if (result !== undefined) return text(resultText(result));
   const [, what = 'something', amount = '1'] = /(?:I had )?(.*?)(?: for|,) (\d+\.\d\d)/.exec(saidIn(request).at(-1) ?? '') ?? [];
   if (!/book every expense/i.test(JSON.stringify(request.system ?? ''))) return text(`Lovely, ${what} is noted!`);
   return callTool('book_expense', { what, cents: Math.round(Number(amount) * 100) });
+}
+
+/** The judge of this test prefers who calls the tool. */
+function verdict(asked: string): 'A' | 'B' | 'same' {
+  const { turns } = JSON.parse(/\{.*\}/.exec(asked)?.[0] ?? '{}') as { turns: readonly Record<'A' | 'B', { calls: readonly unknown[] }>[] };
+  const [a, b] = (['A', 'B'] as const).map((side) => turns.reduce((sum, turn) => sum + turn[side].calls.length, 0));
+  return a === b ? 'same' : (a ?? 0) > (b ?? 0) ? 'A' : 'B';
 }
 
 let project: Project;
@@ -84,7 +93,18 @@ test('the worse prompt shows on the first screen, as the guide prints it; the be
   expect(readFileSync(join(project.dir, 'report.xml'), 'utf8')).toContain('tests="3" failures="0"');
   expect(existsSync(join(project.dir, 'report.html'))).toBe(true);
 
-  const failing = await inShell(`${only(forgets)}perdura report report.jsonl --fail-on acts,stopped`);
+  const failing = await inShell(`${only(forgets)}\nperdura report report.jsonl --fail-on acts,stopped`);
   expect(failing.code).toBe(1);
   expect(bookings()).toHaveLength(3);
+
+  // Where the report goes by itself; the first screen is shown at once.
+  const judged = await inShell('perdura whatif march april may --prompt SOUL.next.md --judge anthropic/claude-sonnet-5-5');
+  expect(judged).toMatchObject({ code: 0, said: expect.stringContaining('book_expense was called 0 times instead of 3') as unknown });
+  expect(judged.said).toContain('judge anthropic/claude-sonnet-5-5');
+  const worst = await inShell('perdura report .perdura/whatif.jsonl --fail-on worse');
+  expect([worst.code, worst.said]).toEqual([1, expect.stringContaining('3 of 3 conversations fail (--fail-on worse)')]);
+  expect(await inShell('perdura whatif may --rubric SOUL.md')).toMatchObject({
+    code: 2,
+    said: expect.stringContaining('--judge') as unknown,
+  });
 });

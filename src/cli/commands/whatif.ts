@@ -1,9 +1,9 @@
 /** `perdura whatif`: recorded conversations once more, with something changed. */
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { needsStandIn, providerSettings, type Config } from '../../config.js';
 import { agentsFolder } from '../../agents/load-agent.js';
@@ -18,6 +18,7 @@ import { builtinToolsWith } from '../../tools/builtin/index.js';
 import type { Candidate, Changes, Project } from '../../whatif/project.js';
 import type { Divergence, ReportedConversation, ReportLine, ToolPolicy } from '../../whatif/report.js';
 import { createTotals } from '../../whatif/totals.js';
+import { presentReport } from './report.js';
 import { findConversation } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
 import { openNamespace } from '../services/temporal-connection.js';
@@ -40,10 +41,15 @@ interface WhatIfFlags {
   readonly memory: 'recorded' | 'candidate';
   readonly gaps: 'play' | 'skip';
   readonly baseline?: true;
+  readonly judge?: string;
+  readonly rubric?: string;
   readonly report?: string;
   readonly jobs: number;
 }
 
+const DEFAULT_REPORT = join('.perdura', 'whatif.jsonl');
+const DEFAULT_RUBRIC =
+  'Which conversation helps the person better: what was asked for is done, what is told is true, and nothing else is done?';
 /** The SDK's worker for replays waits as long for the next history. */
 const REST_MS = 5_000;
 const DEFAULT_LAST = 20;
@@ -75,7 +81,9 @@ export const WHATIF: readonly CommandRow[] = [
         .default('recorded'),
       new Option('--gaps <how>', 'conversations of which something is missing').choices(['play', 'skip']).default('play'),
       ['--baseline', 'play the recorded configuration beside it, so that the noise of a model shows'],
-      ['--report <file>', 'write the report, as lines of JSON'],
+      ['--judge <provider/model>', 'a model says which one is better: blind, and in both orders'],
+      ['--rubric <file>', 'what counts for the judge (default: what helps the person)'],
+      ['--report <file>', `where the report goes, as lines of JSON (default: ${DEFAULT_REPORT})`],
       ['--jobs <count>', 'conversations at once', parseCount, 2 * availableParallelism()],
     ],
     help: `What people sent and decided comes again where it came then, and a call of a tool is answered with what it answered then: the same name and
@@ -93,10 +101,12 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
     throw new CliError(`--stubs ${flags.stubs} is for --tools stub: write both, or none`, EXIT.usage);
   if (flags.last > MAX_LAST) throw new CliError(`--last ${flags.last} is too many: at most ${MAX_LAST} are played at a time`, EXIT.usage);
   const { changes, lines } = await readChanges(flags, cwd);
+  const rubric = await readRubric(flags, cwd);
   const session = await frame.open();
   const { config, temporal, signal } = session;
-  const [{ whatIf, toStub }, { readRecordings }, { changeProject }] = await Promise.all([
+  const [{ whatIf, toStub }, { createJudge }, { readRecordings }, { changeProject }] = await Promise.all([
     import('../../whatif/whatif.js'),
+    import('../../whatif/judge.js'),
     import('../../whatif/recording.js'),
     import('../../whatif/project.js'),
   ]);
@@ -106,9 +116,12 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
   const stub = flags.stubs === undefined ? undefined : toStub(await importDefault(resolve(cwd, flags.stubs)), flags.stubs);
   const ids = await listIds(session, given, flags);
   if (ids.length === 0) throw new CliError('nothing is played: no conversation fits; `perdura list` shows what there is', EXIT.notFound);
+  const judge = rubric && { name: rubric.name, ...createJudge({ ...rubric, model: project.models(rubric.name) }) };
   const connection = await openNamespace(temporal);
   const store = openStore(config);
-  const report = flags.report === undefined ? undefined : openReport(resolve(cwd, flags.report));
+  const file = resolve(cwd, flags.report ?? DEFAULT_REPORT);
+  if (flags.report === undefined) await mkdir(dirname(file), { recursive: true });
+  const report = openReport(file);
   try {
     const { workflowService: service } = connection;
     const { client } = session;
@@ -120,19 +133,23 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
     const all = whatIf(ids, {
       ...{ recordings, project, candidate, changes: lines, policy: flags.tools, memory: flags.memory, gaps: flags.gaps },
       ...{ hasBaseline: flags.baseline === true, atOnce: Math.max(1, flags.jobs), signal, ...(stub && { stub }) },
+      ...(judge && { judge }),
     });
     for await (const line of all) {
-      await report?.add(line);
+      await report.add(line);
       if (line.kind !== 'conversation') continue;
       totals.add(line);
       // What people see of it is short; the whole of it is in the report.
-      played.push(report === undefined ? line : withoutTurns(line));
+      played.push(withoutTurns(line));
       if (session.globals.output === 'text') session.output.draw(describe(line));
     }
-    await report?.add(totals.end());
-    return toAnswer(played, flags);
+    await report.add(totals.end());
+    await report.close();
+    const answer = toAnswer(played, flags.report ?? DEFAULT_REPORT);
+    const { draw } = await presentReport(file, {});
+    return draw ? { ...answer, draw } : answer;
   } finally {
-    await report?.close();
+    await report.close();
     await store.close();
     await connection.close();
   }
@@ -140,8 +157,7 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
 
 async function readChanges(flags: WhatIfFlags, cwd: string): Promise<{ readonly changes: Changes; readonly lines: readonly string[] }> {
   const { model, prompt, settings, agentDir, build } = flags;
-  if (model !== undefined && !/^[a-z0-9][a-z0-9._-]*\/\S+$/i.test(model))
-    throw new CliError(`--model ${model} is no model: write provider/model, such as anthropic/claude-sonnet-5-5`, EXIT.usage);
+  if (model !== undefined) refuseNoModel('--model', model);
   for (const [flag, folder] of [
     ['--agent-dir', agentDir],
     ['--build', build],
@@ -165,6 +181,22 @@ async function readChanges(flags: WhatIfFlags, cwd: string): Promise<{ readonly 
       value === undefined ? [] : [`${name}: ${value}`],
     ),
   };
+}
+
+async function readRubric(
+  { judge, rubric }: WhatIfFlags,
+  cwd: string,
+): Promise<{ readonly name: string; readonly rubric: string } | undefined> {
+  if (judge === undefined && rubric !== undefined)
+    throw new CliError(`--rubric ${rubric} is for a judge: name its model with --judge PROVIDER/MODEL`, EXIT.usage);
+  if (judge === undefined) return undefined;
+  refuseNoModel('--judge', judge);
+  return { name: judge, rubric: rubric === undefined ? DEFAULT_RUBRIC : await readText(resolve(cwd, rubric), '--rubric') };
+}
+
+function refuseNoModel(flag: string, name: string): void {
+  if (/^[a-z0-9][a-z0-9._-]*\/\S+$/i.test(name)) return;
+  throw new CliError(`${flag} ${name} is no model: write provider/model, such as anthropic/claude-sonnet-5-5`, EXIT.usage);
 }
 
 async function readText(file: string, flag: string): Promise<string> {
@@ -263,7 +295,7 @@ function openReport(file: string): ReportFile {
       if (failure !== undefined) refuse();
     },
     async close() {
-      await new Promise<void>((end) => stream.end(end));
+      if (!stream.writableEnded) await new Promise<void>((end) => stream.end(end));
       if (failure !== undefined) refuse();
     },
   };
@@ -298,7 +330,7 @@ function place({ turn, call, what }: Divergence): string {
   return `${turn}, call ${call} (${what})`;
 }
 
-function toAnswer(played: readonly ReportedConversation[], { report }: WhatIfFlags): Answer {
+function toAnswer(played: readonly ReportedConversation[], report: string): Answer {
   const of = (fits: (line: ReportedConversation) => boolean): number => played.filter(fits).length;
   const skipped = of((line) => line.skipped !== undefined);
   const stopped = of(({ lanes }) => lanes.candidate?.stopped !== undefined);
@@ -306,7 +338,7 @@ function toAnswer(played: readonly ReportedConversation[], { report }: WhatIfFla
   return {
     data: { conversations: played, skipped, stopped, diverged },
     say: `${counted(played.length - skipped, 'conversation')} played: ${diverged} differ, ${stopped} stopped, ${skipped} not played`,
-    ...(report !== undefined && { notes: [`the report is in ${report}`] }),
+    notes: [`the report is in ${report}: \`perdura report\` makes a page or JUnit of it`],
     exitCode: skipped > 0 ? EXIT.failed : EXIT.ok,
   };
 }
