@@ -226,6 +226,7 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
       if (!part || !call) return model.stream(request, given);
       due.delete(part);
       const step = answeredStep(part, call.call);
+      if (!step && wasStopped(part, call.call)) return { blocks: [], stop: 'interrupted', usage: NO_USAGE };
       const sent = isBaseline ? await asThen(options.recorded, part, call.request) : call.request;
       const isSame = await options.sends(part, step, { model: call.model, request: sent }, rebuilding(part));
       const result = step?.result;
@@ -271,6 +272,13 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
 
 function answeredStep(part: Part, call: string): RecordedStep | undefined {
   return part.track?.steps(call).findLast(({ result }) => result?.kind === 'answered' || result?.kind === 'failed');
+}
+
+/** A person stopped it before anything of an answer was there: where the candidate's would have been by then, nothing says. */
+function wasStopped(part: Part, call: string): boolean {
+  const last = part.track?.steps(call).at(-1);
+  if (last?.endedAt === undefined) return false;
+  return last.result === undefined || (last.result.kind === 'deferred' && last.result.reason === 'stopped');
 }
 
 async function asThen(recorded: Store, part: Part, request: ModelRequest): Promise<ModelRequest> {
