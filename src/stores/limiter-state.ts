@@ -151,6 +151,20 @@ function bucket(state: LimiterState, kind: LimitKind): Bucket {
   return state.buckets[kind] as Bucket;
 }
 
+/** A clock that was ahead, on another machine, has written it: all its times are of that clock, and would hold everyone up until then. */
+export function setBack(state: LimiterState, now: number): void {
+  const ahead = state.at - now;
+  if (ahead <= 0) return;
+  state.at = now;
+  state.blocked -= ahead;
+  for (const one of Object.values(state.buckets)) one.seenAt -= ahead;
+  for (const ticket of Object.values(state.tickets)) ticket.until = Math.min(ticket.until, now + MAX_WAIT_MS + GRACE_MS);
+  for (const lease of Object.values(state.leases)) {
+    lease.at = Math.min(lease.at, now);
+    lease.until = Math.min(lease.until, now + LEASE_MS);
+  }
+}
+
 /** Time since the last call: buckets fill, and what belongs to no one any more is taken away. */
 export function pass(state: LimiterState, now: number): void {
   const since = Math.max(0, now - state.at);

@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { errorMessage } from '../platform/errors.js';
 import type { JsonValue } from '../records/message.js';
 import { play, type Played, type PlayOptions, type Stub } from './player.js';
-import type { Judge } from './judge.js';
 import type { Candidate, Project } from './project.js';
 import type { Recordings } from './recording.js';
-import { REPORT_VERSION, type Lane, type ReportedConversation, type ReportHeader, type ToolPolicy } from './report.js';
+import { REPORT_VERSION, type Lane, type ReportedConversation, type ReportHeader, type ToolPolicy, type Verdict } from './report.js';
 
 export interface WhatIfOptions extends Pick<PlayOptions, 'memory' | 'reducers' | 'signal'> {
   readonly recordings: Recordings;
@@ -22,9 +21,10 @@ export interface WhatIfOptions extends Pick<PlayOptions, 'memory' | 'reducers' |
   readonly stub?: Stub;
   /** Conversations of which something is missing: played as far as it is there, or left out. */
   readonly gaps: 'play' | 'skip';
-  readonly judge?: Judge & {
+  readonly judge?: {
     /** `provider/model` */
     readonly name: string;
+    judge(line: ReportedConversation, signal: AbortSignal): Promise<Verdict>;
   };
   /** Conversations that are played at the same time. */
   readonly atOnce: number;
