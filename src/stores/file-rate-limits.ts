@@ -2,19 +2,8 @@
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../platform/json.js';
-import {
-  isForgotten,
-  learn,
-  newLimiter,
-  pass,
-  release,
-  setBack,
-  showLimiter,
-  take,
-  withPeriods,
-  type LimiterState,
-} from './limiter-state.js';
-import type { RateLimits } from './rate-limits.js';
+import { isForgotten, learn, newLimiter, pass, release, showLimiter, take, type LimiterState } from './limiter-state.js';
+import { withPeriods, type RateLimits } from './rate-limits.js';
 import { describeErrors, unlessAbsent } from './file/errors.js';
 import type { WithLock } from './file/lock.js';
 import { fromFileName, toFileName } from './file/paths.js';
@@ -40,7 +29,6 @@ export function createFileRateLimits(dir: string, withLock: WithLock, clock: () 
         const now = clock();
         const known = await readState(path);
         const state = known && !isForgotten(known, now) ? known : newLimiter(now);
-        setBack(state, now);
         const answer = step(state, now);
         // A provider that says nothing of limits leaves nothing here.
         if (known || Object.keys(state.buckets).length > 0 || state.blocked > now) await writeState(folder, path, state);

@@ -2,7 +2,7 @@
  * A limiter's state, and what the calls of its port do to it (rate-limits.ts has the rules): what is left of each limit, who waits, and whose
  * calls are under way. Pure.
  */
-import { LEASE_MS, LIMIT_KINDS, type LimitKind, type PerKind, type SeenLimit, type SeenLimits } from '../records/rate-limit.js';
+import { LEASE_MS, LIMIT_KINDS, type LimitKind, type PerKind } from '../records/rate-limit.js';
 import {
   BACKGROUND_COST,
   BY_ANSWERS,
@@ -151,27 +151,23 @@ function bucket(state: LimiterState, kind: LimitKind): Bucket {
   return state.buckets[kind] as Bucket;
 }
 
-/** A clock that was ahead, on another machine, has written it: all its times are of that clock, and would hold everyone up until then. */
-export function setBack(state: LimiterState, now: number): void {
-  const ahead = state.at - now;
-  if (ahead <= 0) return;
-  state.at = now;
-  state.blocked -= ahead;
-  for (const one of Object.values(state.buckets)) one.seenAt -= ahead;
-  for (const ticket of Object.values(state.tickets)) ticket.until = Math.min(ticket.until, now + MAX_WAIT_MS + GRACE_MS);
-  for (const lease of Object.values(state.leases)) {
-    lease.at = Math.min(lease.at, now);
-    lease.until = Math.min(lease.until, now + LEASE_MS);
-  }
-}
-
 /** Time since the last call: buckets fill, and what belongs to no one any more is taken away. */
 export function pass(state: LimiterState, now: number): void {
-  const since = Math.max(0, now - state.at);
-  state.at = Math.max(state.at, now);
+  if (state.at > now) setBack(state, now);
+  const since = now - state.at;
+  state.at = now;
   for (const one of Object.values(state.buckets)) one.level = Math.min(one.limit, one.level + one.rate * since);
   for (const [id, { until }] of Object.entries(state.tickets)) if (until < now) leave(state, id);
   for (const [id, { until }] of Object.entries(state.leases)) if (until < now) delete state.leases[id];
+}
+
+/** (stores/clocks-differ) */
+function setBack(state: LimiterState, now: number): void {
+  const ahead = state.at - now;
+  state.at = now;
+  state.blocked -= ahead;
+  for (const one of Object.values(state.buckets)) one.seenAt -= ahead;
+  for (const one of [...Object.values(state.tickets), ...Object.values(state.leases)]) one.until = Math.min(one.until, now + LEASE_MS);
 }
 
 function setLimits(state: LimiterState, set: PerKind): void {
@@ -320,20 +316,6 @@ export function learn(state: LimiterState, id: string, seen: TimedLimits, set: P
     if (kind !== 'requests') learnRatio(known, { estimated, remaining, now });
   }
   if (lease) lease.isHeard = 1;
-}
-
-const DAY_MS = 86_400_000;
-
-export function withPeriods(seen: SeenLimits): TimedLimits {
-  return Object.fromEntries(Object.entries(seen).map(([kind, one]) => [kind, { ...one, perMs: toPeriod(one) }]));
-}
-
-/** For what time a limit counts: a minute, unless it takes much longer until what was used is there again. */
-function toPeriod({ limit, remaining, resetMs }: SeenLimit): number {
-  const used = limit - remaining;
-  if (resetMs === undefined || used < limit / 5) return 60_000;
-  const whole = (resetMs * limit) / used;
-  return whole > 12 * 3_600_000 ? DAY_MS : whole > 600_000 ? 3_600_000 : whole < 5_000 ? 1_000 : 60_000;
 }
 
 /** Between what is left if the provider has seen nothing that came after, and what is left if it has seen all. */

@@ -10,6 +10,8 @@
  *   test/stores/rate-limits-contract.ts)
  * @rule stores/answers-correct: What an answer says is left is true, less what the provider had not seen by then: a level that differs is
  *   corrected, and so is what a token of an estimate counts for. (test: test/stores/rate-limits-contract.ts)
+ * @rule stores/clocks-differ: What a clock that was ahead has written, of another worker or of a Redis that is gone, counts as written now:
+ *   it holds no one up until then. (test: test/stores/rate-limits-contract.ts)
  */
 
 import type { LimitKind, PerKind, PlaceInLine, SeenLimit, SeenLimits } from '../records/rate-limit.js';
@@ -98,3 +100,17 @@ export const FORGOTTEN_MS = 24 * 3_600_000;
  * have to be known, and fall for ever with a provider that refuses by chance.
  */
 export const [FIRST_GUESS, MAX_GUESS] = [32, 64];
+
+const DAY_MS = 86_400_000;
+
+export function withPeriods(seen: SeenLimits): TimedLimits {
+  return Object.fromEntries(Object.entries(seen).map(([kind, one]) => [kind, { ...one, perMs: toPeriod(one) }]));
+}
+
+/** For what time a limit counts: a minute, unless it takes much longer until what was used is there again. */
+function toPeriod({ limit, remaining, resetMs }: SeenLimit): number {
+  const used = limit - remaining;
+  if (resetMs === undefined || used < limit / 5) return 60_000;
+  const whole = (resetMs * limit) / used;
+  return whole > 12 * 3_600_000 ? DAY_MS : whole > 600_000 ? 3_600_000 : whole < 5_000 ? 1_000 : 60_000;
+}

@@ -16,7 +16,7 @@ import type { Redis } from 'ioredis';
 import { escapedForKey, literally } from './redis/keys.js';
 import { scanKeys, type RedisLink } from './redis/link.js';
 import { LEASE_MS, LIMIT_KINDS } from '../records/rate-limit.js';
-import { showLimiter, toFlow, withPeriods, type LimiterState } from './limiter-state.js';
+import { showLimiter, toFlow, type LimiterState } from './limiter-state.js';
 import {
   BACKGROUND_COST,
   BY_ANSWERS,
@@ -33,6 +33,7 @@ import {
   MIN_WAIT_MS,
   MAX_RATIO,
   RESERVE,
+  withPeriods,
   type RateLimits,
   type Taken,
 } from './rate-limits.js';
@@ -88,9 +89,20 @@ local function leave(id)
   end
 end
 
+local function setBack()
+  local ahead, last = state.at - now, now + ${LEASE_MS}
+  state.at = now
+  state.blocked = state.blocked - ahead
+  for _, one in pairs(buckets) do one.seenAt = one.seenAt - ahead end
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '(' .. string.format('%.0f', last), '+inf')) do
+    redis.call('ZADD', KEYS[5], string.format('%.0f', last), name)
+  end
+end
+
 local function pass()
-  local since = math.max(0, now - state.at)
-  state.at = math.max(state.at, now)
+  if state.at > now then setBack() end
+  local since = now - state.at
+  state.at = now
   for _, one in pairs(buckets) do one.level = math.min(one.limit, one.level + one.rate * since) end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', now))) do
     local id = string.sub(name, 2)

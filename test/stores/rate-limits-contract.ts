@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { LEASE_MS, type PerKind, type SeenLimits } from '../../src/records/rate-limit.js';
-import { learn, newLimiter, release, take, withPeriods, type LimiterState } from '../../src/stores/limiter-state.js';
+import { learn, newLimiter, release, take, type LimiterState } from '../../src/stores/limiter-state.js';
 import {
   BACKGROUND_COST,
   GRACE_MS,
@@ -11,6 +11,7 @@ import {
   type Outcome,
   type RateLimits,
   type Taken,
+  withPeriods,
 } from '../../src/stores/rate-limits.js';
 
 const START = 1_738_100_000_000;
@@ -207,6 +208,18 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       expect((await round('g')).length).toBeGreaterThanOrEqual(3);
     }, 60_000);
 
+    test.each([86_400_000, 5_000])('are held up by a clock that was %d ms ahead for as long as it meant, and no longer', async (ahead) => {
+      passes(ahead);
+      await limits.take(of, call('a', { set: {} }));
+      await limits.release(of, 'a', { refusedMs: 2_000 });
+      passes(-ahead);
+      const waits = await limits.take(of, call('b', { set: {} }));
+      expect(waits).toMatchObject({ status: 'wait', position: 1 });
+      expect(waits.status === 'wait' && waits.ms).toBeLessThanOrEqual(2_000);
+      passes(2_001);
+      expect(await limits.take(of, call('b', { set: {} }))).toEqual({ status: 'granted' });
+    });
+
     test('decide as the pure functions do, call by call', async () => {
       const id = fc.integer({ min: 0, max: 14 }).map((n) => `call-${n}`);
       const seen = fc.record(
@@ -241,7 +254,10 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
           }),
         },
       );
-      const steps = fc.array(fc.tuple(fc.constantFrom(0, 3, 400, 2_500, 30_000, 90_000), step), { minLength: 5, maxLength: 60 });
+      const steps = fc.array(fc.tuple(fc.constantFrom(0, 3, 400, 2_500, 30_000, 90_000, -2, -5_000, -86_400_000), step), {
+        minLength: 5,
+        maxLength: 60,
+      });
       await fc.assert(
         fc.asyncProperty(steps, async (all) => {
           of = `anthropic/${randomUUID()}#k1`;
