@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { InvalidArgumentError } from 'commander';
-import { errorMessage } from '../../platform/errors.js';
-import { DEFAULT_FAILURES, FAILURES, type Failure } from '../../whatif/render-junit.js';
-import type { ReportLine } from '../../whatif/report.js';
-import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import { plain } from '../terminal/terminal-text.js';
+import { errorMessage } from '../../../platform/errors.js';
+import { DEFAULT_FAILURES, FAILURES, type Failure } from '../../../whatif/render-junit.js';
+import type { ReportLine } from '../../../whatif/report.js';
+import type { Answer, CommandFrame, CommandRow } from '../../session/command.js';
+import { CliError, EXIT } from '../../terminal/exit.js';
+import { plain } from '../../terminal/terminal-text.js';
 
 /** Files that are made of a report, and what lets it fail. */
 export interface ReportForms {
@@ -58,10 +58,10 @@ async function showReport(frame: CommandFrame, file: string, forms: ReportForms)
 /** Reads the file once for each form: nothing of it is kept but its summary. Paths are absolute. */
 export async function presentReport(file: string, { html, junit, failOn }: ReportForms): Promise<Answer> {
   const [{ createSummary }, { renderTable }, { renderHtml }, { renderJunit, findFailures, findProblem }] = await Promise.all([
-    import('../../whatif/summary.js'),
-    import('../../whatif/render-table.js'),
-    import('../../whatif/render-html.js'),
-    import('../../whatif/render-junit.js'),
+    import('../../../whatif/summary.js'),
+    import('../../../whatif/render-table.js'),
+    import('../../../whatif/render-html.js'),
+    import('../../../whatif/render-junit.js'),
   ]);
   const summary = createSummary();
   const fails = new Set(failOn);
@@ -92,7 +92,7 @@ export async function presentReport(file: string, { html, junit, failOn }: Repor
 }
 
 async function* readFile(file: string): AsyncGenerator<ReportLine, void> {
-  const { readReport } = await import('../../whatif/read-report.js');
+  const { readReport } = await import('../../../whatif/read-report.js');
   try {
     yield* readReport(createReadStream(file), file);
   } catch (cause) {

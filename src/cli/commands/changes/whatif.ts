@@ -5,27 +5,27 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Option } from 'commander';
-import { needsStandIn, providerSettings, type Config } from '../../config.js';
-import { agentsFolder } from '../../agents/load-agent.js';
-import { createModels } from '../../models/providers.js';
-import { createOfflineModel, OFFLINE_MODEL } from '../../models/offline.js';
-import { errorMessage } from '../../platform/errors.js';
-import { isRecord } from '../../platform/json.js';
-import type { JsonObject } from '../../records/message.js';
-import { counted } from '../../records/text.js';
-import { openStore } from '../../stores/open.js';
-import { builtinToolsWith } from '../../tools/builtin/index.js';
-import type { Candidate, Changes, Project } from '../../whatif/project.js';
-import type { Divergence, ReportedConversation, ReportLine, ToolPolicy } from '../../whatif/report.js';
-import { createTotals } from '../../whatif/totals.js';
+import { needsStandIn, providerSettings, type Config } from '../../../config.js';
+import { agentsFolder } from '../../../agents/load-agent.js';
+import { createModels } from '../../../models/providers.js';
+import { createOfflineModel, OFFLINE_MODEL } from '../../../models/offline.js';
+import { errorMessage } from '../../../platform/errors.js';
+import { isRecord } from '../../../platform/json.js';
+import type { JsonObject } from '../../../records/message.js';
+import { counted } from '../../../records/text.js';
+import { openStore } from '../../../stores/open.js';
+import { builtinToolsWith } from '../../../tools/builtin/index.js';
+import type { Candidate, Changes, Project } from '../../../whatif/project.js';
+import type { Divergence, ReportedConversation, ReportLine, ToolPolicy } from '../../../whatif/report.js';
+import { createTotals } from '../../../whatif/totals.js';
 import { presentReport } from './report.js';
-import { findConversation } from '../args/find-conversation.js';
-import { parseCount } from '../args/values.js';
-import { openNamespace } from '../services/temporal-connection.js';
-import { createReplay } from '../session/connect.js';
-import type { Answer, CommandFrame, CommandRow, CommandSession } from '../session/command.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { findConversation } from '../../args/find-conversation.js';
+import { parseCount } from '../../args/values.js';
+import { openNamespace } from '../../services/temporal-connection.js';
+import { createReplay } from '../../session/connect.js';
+import type { Answer, CommandFrame, CommandRow, CommandSession } from '../../session/command.js';
+import { CliError, EXIT } from '../../terminal/exit.js';
+import { toTerminalLine, type StyledLine } from '../../terminal/terminal-text.js';
 
 interface WhatIfFlags {
   readonly agent?: string;
@@ -105,15 +105,15 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
   const session = await frame.open();
   const { config, temporal, signal } = session;
   const [{ whatIf, toStub }, { createJudge }, { readRecordings }, { changeProject }] = await Promise.all([
-    import('../../whatif/whatif.js'),
-    import('../../whatif/judge.js'),
-    import('../../whatif/recording.js'),
-    import('../../whatif/project.js'),
+    import('../../../whatif/whatif.js'),
+    import('../../../whatif/judge.js'),
+    import('../../../whatif/recording.js'),
+    import('../../../whatif/project.js'),
   ]);
   const project = await readProject(config, config.cwd, agentsFolderGiven(config));
   const from = flags.build === undefined && flags.agentDir === undefined ? project : await readOther(config, flags);
   const candidate: Candidate = changeProject(from, changes);
-  const stub = flags.stubs === undefined ? undefined : toStub(await importDefault(resolve(cwd, flags.stubs)), flags.stubs);
+  const stub = flags.stubs === undefined ? undefined : toStub(await importStubs(resolve(cwd, flags.stubs)), flags.stubs);
   const ids = await listIds(session, given, flags);
   if (ids.length === 0) throw new CliError('nothing is played: no conversation fits; `perdura list` shows what there is', EXIT.notFound);
   const judge = rubric && { name: rubric.name, ...createJudge({ ...rubric, model: project.models(rubric.name) }) };
@@ -228,9 +228,9 @@ async function readOther(config: Config, { build, agentDir }: WhatIfFlags): Prom
 
 async function readProject(config: Config, cwd: string, agentsAt: (configured?: string) => string): Promise<Project> {
   const [{ loadUserConfig }, { openProject }, { toolSettings }] = await Promise.all([
-    import('../../extensions/user-config.js'),
-    import('../../whatif/project.js'),
-    import('../../worker.js'),
+    import('../../../extensions/user-config.js'),
+    import('../../../whatif/project.js'),
+    import('../../../worker.js'),
   ]);
   const extensions = await loadUserConfig(cwd);
   const agentsDir = agentsAt(extensions.agentsDir);
@@ -247,15 +247,11 @@ async function readProject(config: Config, cwd: string, agentsAt: (configured?: 
   });
 }
 
-async function importDefault(file: string): Promise<unknown> {
-  const { importFile } = await import('../../extensions/user-config.js');
-  const loaded = await importFile(file).catch((cause: unknown) => {
+async function importStubs(file: string): Promise<unknown> {
+  const { importDefault } = await import('../../../extensions/user-config.js');
+  return importDefault(file).catch((cause: unknown) => {
     throw new CliError(`cannot load --stubs ${file}: ${errorMessage(cause)}`, EXIT.usage, { cause });
   });
-  let found: unknown = loaded;
-  // A CommonJS module's default is once more its default.
-  while (isRecord(found) && 'default' in found) found = found['default'];
-  return found;
 }
 
 /** Latest first; those that are named in their order. */

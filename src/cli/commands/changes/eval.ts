@@ -2,23 +2,23 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { providerSettings, secretsInFolder, secretsOf, secretVariables, variablesOf, type Config } from '../../config.js';
-import type { Claim } from '../../evals/assertions.js';
-import type { RealModel } from '../../evals/run-eval.js';
-import type { EvalResult, SuiteResult } from '../../evals/suite.js';
-import type { Extensions } from '../../extensions/user-config.js';
-import { errorMessage } from '../../platform/errors.js';
-import { createKnownSecrets } from '../../platform/known-secrets.js';
-import { counted, oneLine } from '../../records/text.js';
-import { findConversation } from '../args/find-conversation.js';
-import { parseAmount, parseCount, parseModelName } from '../args/values.js';
-import { watchProject } from '../services/watch-project.js';
-import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import { onInterrupt } from '../terminal/input.js';
-import type { Output } from '../terminal/output.js';
-import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { rememberOwnEvals } from '../trust/folder-trust.js';
+import { providerSettings, secretsInFolder, secretsOf, secretVariables, variablesOf, type Config } from '../../../config.js';
+import type { Claim } from '../../../evals/assertions.js';
+import type { RealModel } from '../../../evals/run-eval.js';
+import type { EvalResult, SuiteResult } from '../../../evals/suite.js';
+import type { Extensions } from '../../../extensions/user-config.js';
+import { errorMessage } from '../../../platform/errors.js';
+import { createKnownSecrets } from '../../../platform/known-secrets.js';
+import { counted, oneLine } from '../../../records/text.js';
+import { findConversation } from '../../args/find-conversation.js';
+import { parseAmount, parseCount, parseModelName } from '../../args/values.js';
+import { watchProject } from '../../services/watch-project.js';
+import type { Answer, CommandFrame, CommandRow } from '../../session/command.js';
+import { CliError, EXIT } from '../../terminal/exit.js';
+import { onInterrupt } from '../../terminal/input.js';
+import type { Output } from '../../terminal/output.js';
+import { toTerminalLine, type StyledLine } from '../../terminal/terminal-text.js';
+import { rememberOwnEvals } from '../../trust/folder-trust.js';
 import { withSource } from './datasets.js';
 
 interface EvalOptions {
@@ -92,9 +92,9 @@ async function runHere(frame: CommandFrame, words: readonly string[], options: E
   const config = frame.config();
   const { output, surroundings, closed } = frame;
   const [{ loadEvals, hasScript }, { runSuite, isGreen, toJUnit }, { loadUserConfig }] = await Promise.all([
-    import('../../evals/load.js'),
-    import('../../evals/suite.js'),
-    import('../../extensions/user-config.js'),
+    import('../../../evals/load.js'),
+    import('../../../evals/suite.js'),
+    import('../../../extensions/user-config.js'),
   ]);
   const extensions = await loadUserConfig(config.cwd);
   const evals = await loadEvals(config.cwd, words);
@@ -138,9 +138,9 @@ async function openModels(config: Config, extensions: Extensions, { model, live,
     throw new CliError('--budget is for real models: add --model, --live or --judge', EXIT.usage);
   }
   const [{ createModels }, { createOfflineModel }, { createJudge }] = await Promise.all([
-    import('../../models/providers.js'),
-    import('../../models/offline.js'),
-    import('../../evals/judge.js'),
+    import('../../../models/providers.js'),
+    import('../../../models/offline.js'),
+    import('../../../evals/judge.js'),
   ]);
   const models = createModels({
     ...providerSettings(config),
@@ -169,9 +169,9 @@ async function openModels(config: Config, extensions: Extensions, { model, live,
 
 async function recordEval(frame: CommandFrame, given: string, options: EvalOptions): Promise<Answer> {
   const [{ takeConversation }, { nameFor, writeEval }, { loadUserConfig }] = await Promise.all([
-    import('../../evals/from-conversation.js'),
-    import('../../evals/write-eval.js'),
-    import('../../extensions/user-config.js'),
+    import('../../../evals/from-conversation.js'),
+    import('../../../evals/write-eval.js'),
+    import('../../../extensions/user-config.js'),
   ]);
   if (options.name !== undefined && !/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/.test(options.name))
     throw new CliError(`${JSON.stringify(options.name)} is no name of an eval: write up to 80 letters, digits, - and _`, EXIT.usage);

@@ -1,14 +1,14 @@
 /** `perdura dataset`: turns of conversations as cases of evals, in files of the project. */
-import { secretsInFolder, secretsOf, secretVariables, variablesOf } from '../../config.js';
-import type { DatasetSummary } from '../../evals/dataset.js';
-import type { Source } from '../../evals/from-conversation.js';
-import { createKnownSecrets } from '../../platform/known-secrets.js';
-import { counted, oneLine } from '../../records/text.js';
-import { findConversation } from '../args/find-conversation.js';
-import { addValue, parseCount, toTurn } from '../args/values.js';
-import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import { renderTable } from '../views/table.js';
+import { secretsInFolder, secretsOf, secretVariables, variablesOf } from '../../../config.js';
+import type { DatasetSummary } from '../../../evals/dataset.js';
+import type { Source } from '../../../evals/from-conversation.js';
+import { createKnownSecrets } from '../../../platform/known-secrets.js';
+import { counted, oneLine } from '../../../records/text.js';
+import { findConversation } from '../../args/find-conversation.js';
+import { addValue, parseCount, toTurn } from '../../args/values.js';
+import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../../session/command.js';
+import { toTerminalLine } from '../../terminal/terminal-text.js';
+import { renderTable } from '../../views/table.js';
 
 interface AddOptions {
   readonly turn?: string;
@@ -56,7 +56,7 @@ export const DATASETS: readonly CommandRow[] = [
 
 /** Where a conversation is read, and what must not leave it. */
 export async function withSource<T>({ client, config, output }: CommandSession, act: (source: Source) => Promise<T>): Promise<T> {
-  const { openStore } = await import('../../stores/open.js');
+  const { openStore } = await import('../../../stores/open.js');
   const secrets = createKnownSecrets([...secretsOf(config), ...secretVariables(variablesOf(config)), ...secretsInFolder(config.cwd)]);
   const store = openStore(config, { log: (line) => output.problem(line) });
   try {
@@ -72,8 +72,8 @@ async function addToDataset(
   { turn: wanted, name, label, before, withMemory }: AddOptions,
 ): Promise<Answer> {
   const [{ takeConversation, toCase }, { addCase, datasetFile }] = await Promise.all([
-    import('../../evals/from-conversation.js'),
-    import('../../evals/dataset.js'),
+    import('../../../evals/from-conversation.js'),
+    import('../../../evals/dataset.js'),
   ]);
   const number = wanted === undefined ? undefined : toTurn(wanted);
   datasetFile(frame.config().cwd, name);
@@ -95,7 +95,7 @@ async function addToDataset(
 }
 
 async function listAll(frame: CommandFrame): Promise<Answer> {
-  const { listDatasets } = await import('../../evals/dataset.js');
+  const { listDatasets } = await import('../../../evals/dataset.js');
   const datasets = await listDatasets(frame.config().cwd);
   const labels = ({ labels: of }: DatasetSummary): string =>
     Object.entries(of)
@@ -120,7 +120,7 @@ async function listAll(frame: CommandFrame): Promise<Answer> {
 }
 
 async function showDataset(frame: CommandFrame, name: string): Promise<Answer> {
-  const { readDataset } = await import('../../evals/dataset.js');
+  const { readDataset } = await import('../../../evals/dataset.js');
   const cases = await readDataset(frame.config().cwd, name);
   type Row = (typeof cases)[number];
   return {
@@ -144,7 +144,7 @@ async function showDataset(frame: CommandFrame, name: string): Promise<Answer> {
 }
 
 async function removeFromDataset(frame: CommandFrame, name: string, id: string): Promise<Answer> {
-  const { removeCase } = await import('../../evals/dataset.js');
+  const { removeCase } = await import('../../../evals/dataset.js');
   const removed = await removeCase(frame.config().cwd, name, id);
   return { data: { ...removed, name, id }, text: `took ${id} out of ${name} (${counted(removed.cases, 'case')} left)` };
 }
