@@ -291,8 +291,7 @@ export async function importDefault(file: string): Promise<unknown> {
   return findDefault(await importFile(file));
 }
 
-/** What a file of a project exports, TypeScript too. */
-export function importFile(file: string): Promise<unknown> {
+function importFile(file: string): Promise<unknown> {
   return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
 }
 

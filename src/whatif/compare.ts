@@ -7,9 +7,10 @@ import type { PromptHead } from '../conversation/state/compaction-state.js';
 import type { ModelAnswer } from '../conversation/turn/model-step-effects.js';
 import type { ModelRequest } from '../models/model.js';
 import { shownText, type AssistantBlock, type ConversationMessage } from '../records/message.js';
+import type { Part } from './part.js';
 import type { RecordedStep } from './recording.js';
-import type { Divergence } from './report.js';
-import { callsIn, shorten, textIn } from './turn-log.js';
+import type { Divergence, PlayedLane } from './report.js';
+import { callsIn, describeTurn, shorten, textIn } from './turn-log.js';
 
 /** A request as it was sent, and by which model it was to be answered: `provider/model`. */
 export interface SentRequest {
@@ -23,7 +24,7 @@ type Difference = Pick<Divergence, 'what' | 'recorded' | 'played'>;
  * What was sent then, made again from what was recorded: the system prompt and the tools as they were stored, the messages as they are in the
  * store. Undefined where the recording lacks a part of it.
  */
-export async function rebuildRequest(
+async function rebuildRequest(
   dependencies: ConversationDependencies,
   step: RecordedStep,
   head: PromptHead | undefined,
@@ -42,13 +43,13 @@ export async function rebuildRequest(
 }
 
 /** Of the bytes that count: a cache's key and the like are no part of what a model reads. */
-export function hashSent({ model, request }: SentRequest): string {
+function hashSent({ model, request }: SentRequest): string {
   return createHash('sha256')
     .update(JSON.stringify([model, request.system, request.tools, request.messages, pickRest(request)]))
     .digest('hex');
 }
 
-export function compareRequests(recorded: SentRequest, played: SentRequest): Difference | undefined {
+function compareRequests(recorded: SentRequest, played: SentRequest): Difference | undefined {
   if (hashSent(recorded) === hashSent(played)) return undefined;
   const [then, now] = [recorded.request, played.request];
   if (recorded.model !== played.model) return { what: 'model', recorded: recorded.model, played: played.model };
@@ -66,7 +67,7 @@ export function compareRequests(recorded: SentRequest, played: SentRequest): Dif
   return differing('messages', JSON.stringify(pickRest(then)), JSON.stringify(pickRest(now)));
 }
 
-export function compareAnswers(recorded: ModelAnswer, played: ModelAnswer): Difference | undefined {
+function compareAnswers(recorded: ModelAnswer, played: ModelAnswer): Difference | undefined {
   const [then, now] = [describeCalls(recorded.blocks), describeCalls(played.blocks)];
   if (then !== now) return differing('tool-calls', then, now);
   if (recorded.stop !== played.stop) return { what: 'stop', recorded: recorded.stop, played: played.stop };
@@ -125,4 +126,82 @@ function pickRest({ maxTokens, answerSchema, mustCall, oneCall, stopAt }: SentRe
 
 function isSame(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+export interface Comparison {
+  readonly requests: { equal: number; compared: number };
+  /** Once all is played, or was stopped. */
+  end(isStopped: boolean): Pick<PlayedLane, 'divergence' | 'answerDivergence'>;
+  sends(part: Part, step: RecordedStep | undefined, sent: SentRequest, rebuild: Parameters<typeof rebuildRequest>[0]): Promise<boolean>;
+  answered(call: string): void;
+}
+
+/** Of a sub-agent's call: the turn of the conversation in which it works. */
+function findPlace(part: Part, root: Part): Pick<Divergence, 'turn' | 'call'> {
+  const place = describeTurn(part.present()?.input.call.id ?? '');
+  const [turn] = part === root ? [] : part.id.slice(root.id.length + 1).split(':');
+  return turn === undefined ? place : { ...place, turn };
+}
+
+/** Finds the first request and the first answer that differ. */
+export function createComparison(root: Part, isOtherModel: boolean): Comparison {
+  const requests = { equal: 0, compared: 0 };
+  let request: Divergence | null = null;
+  let answer: Divergence | null = null;
+  return {
+    requests,
+    end(isStopped) {
+      const other = answer ?? (isStopped ? null : findMissing(root));
+      const first = [request, other].flatMap((one) => one ?? []).sort(byPlace)[0] ?? null;
+      return { divergence: first, ...(other && other !== first && { answerDivergence: other }) };
+    },
+    async sends(part, step, sent, rebuild) {
+      if (request) return false;
+      const { turn, call } = findPlace(part, root);
+      if (!step) {
+        request = {
+          turn,
+          call,
+          what: 'missing',
+          recorded: '(no such call)',
+          played: part === root ? '(a call)' : `(a call of ${part.id})`,
+        };
+        return false;
+      }
+      const then = await rebuildRequest(rebuild, step, part.head());
+      if (!then) return false;
+      requests.compared += 1;
+      const differs = compareRequests(
+        isOtherModel ? { ...then, model: sent.model, request: { ...then.request, maxTokens: sent.request.maxTokens } } : then,
+        sent,
+      );
+      if (!differs) requests.equal += 1;
+      else request = { turn, call, ...differs };
+      return !differs;
+    },
+    answered(call) {
+      if (answer) return;
+      const played = root.log.answers.get(call);
+      const step = root.track?.steps(call).findLast(({ result }) => result?.kind === 'answered');
+      const then = step?.result?.kind === 'answered' ? step.result.answer : undefined;
+      const { turn, call: number } = describeTurn(call);
+      if (!played) return;
+      const differs = then ? compareAnswers(then, played) : ({ what: 'missing', recorded: '(no such call)', played: '(a call)' } as const);
+      if (differs) answer = { turn, call: number, ...differs };
+    },
+  };
+}
+
+/** A request comes before its answer. */
+function byPlace(a: Divergence, b: Divergence): number {
+  return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : a.call - b.call);
+}
+
+function findMissing(root: Part): Divergence | null {
+  for (const call of root.track?.log.answers.keys() ?? []) {
+    if (root.log.answers.has(call)) continue;
+    const { turn, call: number } = describeTurn(call);
+    return { turn, call: number, what: 'missing', recorded: '(a call)', played: '(no such call)' };
+  }
+  return null;
 }

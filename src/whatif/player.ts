@@ -8,16 +8,15 @@ import type { Recorded, ToolEnd } from '../activities/dependencies.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Reducers } from '../conversation/context/reducers.js';
 import { approvalsOf } from '../conversation/turn/approvals.js';
-import { describeTurn } from './turn-log.js';
 import { errorMessage } from '../platform/errors.js';
 import { turnId } from '../records/identity.js';
 import type { JsonValue } from '../records/message.js';
 import { readAnswers } from './answers.js';
-import { compareAnswers, compareRequests, rebuildRequest, type SentRequest } from './compare.js';
+import { createComparison, type Comparison } from './compare.js';
 import { createPart, fits, toBring, type Part } from './part.js';
 import type { Candidate, Project } from './project.js';
-import { openTrack, type Happening, type RecordedConversation, type Recordings, type RecordedStep, type Track } from './recording.js';
-import type { Divergence, Lane, PlayedLane, ToolPolicy } from './report.js';
+import { openTrack, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
+import type { Lane, PlayedLane, ToolPolicy } from './report.js';
 import { IN_SANDBOX } from './sandbox.js';
 import { openWorld, type World } from './world.js';
 
@@ -94,7 +93,7 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
 
   const root = await add(await recordings.open(id));
   const track = root.track as Track;
-  const judge = createJudge(root, candidate.model !== undefined && options.lane === 'candidate');
+  const comparison = createComparison(root, candidate.model !== undefined && options.lane === 'candidate');
   const stopping = createStop();
   const { opened } = track;
   const world = openWorld({
@@ -110,12 +109,12 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
     },
     opened: candidate.model === undefined || opened.modelOverride === null ? opened : { ...opened, modelOverride: candidate.model },
     tool: (part, input, argument) => answerTool(part, options, stopping.stop, input, argument),
-    sends: judge.sends,
+    sends: comparison.sends,
   });
   try {
     const { engine } = world;
     const { identity, title } = opened;
-    root.onAnswer(judge.answered);
+    root.onAnswer(comparison.answered);
     engine.start({
       workflowId: id,
       type: 'conversation',
@@ -125,11 +124,11 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
     });
     await conduct(world, { parts, root, options, stopping, addChildren });
     return {
-      lane: toLane(root, judge, stopping.stopped()),
+      lane: toLane(root, comparison, stopping.stopped()),
       gaps: [...gaps],
       agent: identity.agent,
       turns: track.log.turns.size,
-      requests: judge.requests,
+      requests: comparison.requests,
     };
   } finally {
     await world.close();
@@ -328,79 +327,13 @@ function currentTurn(part: Part): string {
   return turnId(part.state()?.turn?.number ?? part.state()?.latestTurn ?? 0);
 }
 
-interface Judge {
-  readonly requests: { equal: number; compared: number };
-  request(): Divergence | null;
-  answer(): Divergence | null;
-  sends(part: Part, step: RecordedStep | undefined, sent: SentRequest, rebuild: Parameters<typeof rebuildRequest>[0]): Promise<boolean>;
-  answered(call: string): void;
-}
-
-/** Of a sub-agent's call: the turn of the conversation in which it works. */
-function findPlace(part: Part, root: Part): Pick<Divergence, 'turn' | 'call'> {
-  const place = describeTurn(part.present()?.input.call.id ?? '');
-  const [turn] = part === root ? [] : part.id.slice(root.id.length + 1).split(':');
-  return turn === undefined ? place : { ...place, turn };
-}
-
-/** Finds the first request and the first answer that differ. */
-function createJudge(root: Part, isOtherModel: boolean): Judge {
-  const requests = { equal: 0, compared: 0 };
-  let request: Divergence | null = null;
-  let answer: Divergence | null = null;
-  const judge: Judge = {
-    requests,
-    request: () => request,
-    answer: () => answer,
-    async sends(part, step, sent, rebuild) {
-      if (request) return false;
-      const { turn, call } = findPlace(part, root);
-      if (!step) {
-        request = {
-          turn,
-          call,
-          what: 'missing',
-          recorded: '(no such call)',
-          played: part === root ? '(a call)' : `(a call of ${part.id})`,
-        };
-        return false;
-      }
-      const then = await rebuildRequest(rebuild, step, part.head());
-      if (!then) return false;
-      requests.compared += 1;
-      const differs = compareRequests(
-        isOtherModel ? { ...then, model: sent.model, request: { ...then.request, maxTokens: sent.request.maxTokens } } : then,
-        sent,
-      );
-      if (!differs) requests.equal += 1;
-      else request = { turn, call, ...differs };
-      return !differs;
-    },
-    answered(call) {
-      if (answer) return;
-      const played = root.log.answers.get(call);
-      const step = root.track?.steps(call).findLast(({ result }) => result?.kind === 'answered');
-      const then = step?.result?.kind === 'answered' ? step.result.answer : undefined;
-      const { turn, call: number } = describeTurn(call);
-      if (!played) return;
-      const differs = then ? compareAnswers(then, played) : ({ what: 'missing', recorded: '(no such call)', played: '(a call)' } as const);
-      if (differs) answer = { turn, call: number, ...differs };
-    },
-  };
-  return judge;
-}
-
-function toLane(root: Part, judge: Judge, stopped: Stop | undefined): PlayedLane {
+function toLane(root: Part, comparison: Comparison, stopped: Stop | undefined): PlayedLane {
   const recorded = root.track?.log;
   const then = recorded?.turns ?? new Map();
   const now = root.log.turns;
   const turns = [...new Set([...then.keys(), ...now.keys()])].sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
-  const request = judge.request();
-  const answer = judge.answer() ?? (stopped ? null : findMissing(root));
-  const first = [request, answer].flatMap((one) => one ?? []).sort(byPlace)[0] ?? null;
   return {
-    divergence: first,
-    ...(answer && answer !== first && { answerDivergence: answer }),
+    ...comparison.end(stopped !== undefined),
     turns: turns.map((turn) => {
       const [before, after] = [then.get(turn), now.get(turn)];
       return {
@@ -414,18 +347,4 @@ function toLane(root: Part, judge: Judge, stopped: Stop | undefined): PlayedLane
     sum: root.log.sum(),
     recordedSum: recorded?.sum() ?? root.log.sum(),
   };
-}
-
-/** A request comes before its answer. */
-function byPlace(a: Divergence, b: Divergence): number {
-  return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : a.call - b.call);
-}
-
-function findMissing(root: Part): Divergence | null {
-  for (const call of root.track?.log.answers.keys() ?? []) {
-    if (root.log.answers.has(call)) continue;
-    const { turn, call: number } = describeTurn(call);
-    return { turn, call: number, what: 'missing', recorded: '(a call)', played: '(no such call)' };
-  }
-  return null;
 }

@@ -1,4 +1,5 @@
 /** A report as JUnit's XML, which build servers read: each conversation is a test case. */
+import { xmlText } from '../records/text.js';
 import { describeVerdict, findStanding, firstDifferences, mainLane, STANDING, withVisibleMarks } from './differences.js';
 import type { ReportedConversation, ReportLine } from './report.js';
 import { createSummary, type Summary } from './summary.js';
@@ -112,5 +113,5 @@ function attributes(values: Readonly<Record<string, string>>): string {
 
 /** What XML has no way to write at all (most control characters) is shown by its code. */
 function escapeXml(text: string): string {
-  return withVisibleMarks(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return xmlText(withVisibleMarks(text));
 }
