@@ -80,10 +80,14 @@ function shown(request: ApiRequest): string {
     ...request.messages.map(({ role, content }) => `== ${role}\n${blocksOf(content).map(blockText).join('\n')}`),
     '',
   ].join('\n');
-  return whole
-    .replace(/(Noted\. ){4,}/g, 'Noted. (…)')
-    .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z| \d\d:\d\d)?/g, 'DATE')
-    .replace(/\b(c|conv)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID');
+  return (
+    whole
+      .replace(/(Noted\. ){4,}/g, 'Noted. (…)')
+      .replace(/\d{4}-\d\d-\d\d(T[\d:.]+Z| \d\d:\d\d)?/g, 'DATE')
+      // Past midnight.
+      .replace(/DATE–DATE/g, 'DATE')
+      .replace(/\b(c|conv)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+  );
 }
 
 function blockText(block: ApiBlock): string {

@@ -2,7 +2,7 @@
  * A model whose answers can be checked: it answers `hello` with `You said: hello`, and what begins with `tool:` after that
  * tool has run. It looks at nothing but the request, so that it answers any attempt of any call the same.
  */
-import { blocksOf, type ApiRequest, type ToolResultBlock } from './provider-apis/api-request.js';
+import { withoutDay, blocksOf, type ApiRequest, type ToolResultBlock } from './provider-apis/api-request.js';
 import { callTools, text, type Reply, type ToolCall } from './provider-apis/reply.js';
 
 export function answerTo(said: string): string {
@@ -13,7 +13,7 @@ export function answerTo(said: string): string {
 export function saidIn({ messages }: ApiRequest): string[] {
   return messages
     .filter(({ role }) => role === 'user')
-    .flatMap(({ content }) => blocksOf(content).flatMap((block) => (block.type === 'text' ? [block.text] : [])));
+    .flatMap(({ content }) => blocksOf(content).flatMap((block) => (block.type === 'text' ? [withoutDay(block.text)] : [])));
 }
 
 /** Results of the round of tools that has just ended; empty where a person spoke last. */

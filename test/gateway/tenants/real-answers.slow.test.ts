@@ -26,7 +26,7 @@ beforeAll(async () => {
     agent: { approvals: [{ tool: 'write_file', policy: 'ask' }] },
     answer: (request) => {
       // Behind what is known of all conversations, a first message has its day.
-      const said = (saidIn(request).at(-1) ?? '').replace(/^\[[\d-]+, UTC\]\n/, '');
+      const said = saidIn(request).at(-1) ?? '';
       return said === `write ${SECRET}` ? callTool('write_file', { path: `${SECRET}.txt`, content: SECRET }) : text(`You said: ${said}`);
     },
   });

@@ -70,7 +70,12 @@ export function systemText(request: ApiRequest): string {
 
 /** All text of the last user message. */
 export function lastUserText(request: ApiRequest): string {
-  return textOf(request.messages.findLast((message) => message.role === 'user')?.content);
+  return withoutDay(textOf(request.messages.findLast((message) => message.role === 'user')?.content));
+}
+
+/** What a person wrote, without the date that the first message of another day gets: a test may run past midnight. */
+export function withoutDay(text: string): string {
+  return text.replace(/^\[\d{4}-\d\d-\d\d, UTC\]\n/, '');
 }
 
 /** The tool results that the last message brings. */
