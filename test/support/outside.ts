@@ -22,6 +22,8 @@ export interface Outside {
   update(id: string, name: string, argument?: unknown): Promise<unknown>;
   /** Update-with-start: one round trip, attaching to a conversation that runs. */
   updateWithStart(id: string, name: string, argument: unknown, start: unknown): Promise<unknown>;
+  /** A start and a signal in one call, so that both come in the first workflow task. */
+  signalWithStart(id: string, name: string, argument: unknown, start: unknown): Promise<void>;
   query(id: string, name: string): Promise<unknown>;
   outcome(id: string): Promise<unknown>;
 }
@@ -98,6 +100,9 @@ export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQ
           workflowIdConflictPolicy: 'USE_EXISTING',
         }),
       }),
+    async signalWithStart(id, name, argument, start) {
+      await temporal.workflow.signalWithStart(TYPE, { workflowId: id, taskQueue, args: [start], signal: name, signalArgs: [argument] });
+    },
     query: (id, name) => handle(id).query(name),
     outcome: (id) => handle(id).result(),
   };

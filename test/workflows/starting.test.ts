@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text, type Reply } from '../support/provider-apis/reply.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
-import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -90,6 +90,22 @@ test('a start has its first message with it', async () => {
   const id = world.id();
   await program.start(id, { message: { id: 'm1', text: say(id, 'hello') } });
   expect(await world.client.send(id, { id: 'm1', text: 'again' })).toMatchObject({ turnId: 'turn_0001', text: 'Understood.' });
+});
+
+test('the message of a start comes before a signal that came together with it', async () => {
+  const id = world.id();
+  await program.signalWithStart(
+    id,
+    'message',
+    { id: 'm2', text: 'and more', delivery: 'steer' },
+    { message: { id: 'm1', text: say(id, 'hello') } },
+  );
+  await program.update(id, 'send', say(id, 'and now?'));
+  const said = stage
+    .requests(id)
+    .at(-1)
+    ?.messages.flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []));
+  expect(said?.join(' ')).toMatch(/hello.*and more.*and now/s);
 });
 
 test('a start of a running id attaches to it and changes nothing', async () => {
