@@ -195,18 +195,10 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       passes(60_000);
       const second = await round('d');
       expect(second).toHaveLength(16);
-      // A round that goes well makes it one more, and a provider that refuses one call in twenty by chance leaves several under way.
       await end(second, {});
       passes(60_000);
       expect((await round('e')).length).toBe(16);
-      for (let i = 0, more = 0; i < 200; i++) {
-        passes(60_000);
-        const now = await round(`f${i}.`);
-        for (const id of now) await limits.release(of, id, ++more % 20 === 0 ? { refusedMs: 1_000 } : {});
-      }
-      passes(60_000);
-      expect((await round('g')).length).toBeGreaterThanOrEqual(3);
-    }, 60_000);
+    });
 
     test.each([86_400_000, 5_000])('are held up by a clock that was %d ms ahead for as long as it meant, and no longer', async (ahead) => {
       passes(ahead);
@@ -283,7 +275,8 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
             }
           }
         }),
-        { numRuns: 60 },
+        // Each run makes some hundred changes of a file: a busy machine makes fewer runs.
+        { numRuns: 60, interruptAfterTimeLimit: 60_000 },
       );
     });
   });
