@@ -243,7 +243,7 @@ pageTest('Ctrl+K leads to any view and conversation by a few letters, and a them
   const { page, context } = await opened('?fleet');
   await page.keyboard.press('Control+k');
   const field = page.getByRole('combobox', { name: 'Go to a view or a conversation' });
-  await field.fill('what if');
+  await field.fill('ledger, what');
   await page.getByRole('option', { name: /Harbour ledger, what if/ }).waitFor();
   expect(await accessFaults(page)).toEqual([]);
   await page.keyboard.press('Enter');
