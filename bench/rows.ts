@@ -21,6 +21,7 @@ import { scripts } from './rows/scripts.js';
 import { searchStores } from './rows/search-stores.js';
 import { throughput } from './rows/throughput.js';
 import { encryptedTurn, ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
+import { workers } from './rows/workers.js';
 
 export const ROWS: readonly Row[] = [
   textTurn,
@@ -31,6 +32,7 @@ export const ROWS: readonly Row[] = [
   history,
   coldWorker,
   throughput,
+  workers,
   firstDelta,
   gateway,
   hostile,

@@ -2,9 +2,7 @@
  * How long a conversation stands still when its worker is killed with -9: from the kill until the turn is answered, by a second worker that
  * runs already, or by the next one of a supervisor. Model and tool answer at once after the kill, so this is what recovery takes.
  */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,6 +18,7 @@ import { startRedis } from '../../test/support/redis-server.js';
 import { median } from '../pairs.js';
 import type { Measured, Row } from '../row.js';
 import type { Surroundings } from '../surroundings.js';
+import { MAIN, startWorkerChild, type RunningWorker } from '../worker-child.js';
 
 const PLACES = ['model call', 'repeatable tool', 'other tool', 'any moment'] as const;
 type Place = (typeof PLACES)[number];
@@ -156,16 +155,8 @@ async function killOnce({ client, temporal, hold }: Scene, place: Place, workers
   return performance.now() - begin;
 }
 
-interface RunningWorker {
-  readonly pid: () => number;
-  readonly isGone: () => boolean;
-  kill(): void;
-  stop(): Promise<void>;
-}
-
 async function startWorker(scene: Scene, way: Way): Promise<RunningWorker> {
-  if (!existsSync(MAIN)) throw new Error('recovery is measured with the built product: npm run build');
-  return way === 'a supervisor' ? startSupervised(scene) : startAlone(scene);
+  return way === 'a supervisor' ? startSupervised(scene) : startWorkerChild(scene.dir, scene.env);
 }
 
 /** As `npm start` and `perdura up` have it: its successor is started by the product. */
@@ -181,30 +172,6 @@ async function startSupervised({ dir, env }: Scene): Promise<RunningWorker> {
   await worker.ready;
   return { pid, isGone: () => false, kill: () => void process.kill(pid(), 'SIGKILL'), stop: () => worker.stop(AbortSignal.abort()) };
 }
-
-async function startAlone({ dir, env }: Scene): Promise<RunningWorker> {
-  const child = spawn(process.execPath, [MAIN, 'worker'], {
-    cwd: dir,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
-  const exited = once(child, 'exit');
-  await Promise.race([
-    once(child, 'message'),
-    exited.then(() => Promise.reject(new Error('a worker ended before it was ready: see what `perdura worker` says'))),
-  ]);
-  return {
-    pid: () => child.pid ?? 0,
-    isGone: () => child.exitCode !== null || child.signalCode !== null,
-    kill: () => void child.kill('SIGKILL'),
-    async stop() {
-      child.kill('SIGKILL');
-      await exited;
-    },
-  };
-}
-
-const MAIN = join(__dirname, '..', '..', '..', '..', 'dist', 'cli', 'main.js');
 
 const ANSWER = 'It is done.';
 

@@ -14,11 +14,13 @@ import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { converterOf } from '../support/temporal-worker.js';
 import { waitFor } from '../support/wait-for.js';
+import { figure, LONG } from '../support/scene.js';
 import { startWorld, type World } from '../support/world.js';
 
-const LONG = process.env['PERDURA_LONG'] === '1';
 const SIZES = LONG ? { inTurn: 50, parked: 50, idle: 100 } : { inTurn: 8, parked: 8, idle: 16 };
 const TALKERS = 4;
+/** Of all idle conversations, before the first change. */
+const CALM_ROUNDS = 6;
 /** A model's stream stands still for as long as the test wants it to. */
 const IDLE_MS = 600_000;
 
@@ -55,6 +57,11 @@ beforeAll(async () => {
   builds = await twoBuilds();
 });
 
+function percentiles(times: readonly number[]): string {
+  const sorted = [...times].sort((a, b) => a - b);
+  return [0.5, 0.99].map((part) => (sorted[Math.floor(sorted.length * part)] ?? NaN).toFixed(0)).join(' / ');
+}
+
 interface Played {
   readonly all: readonly string[];
   /** What was said in each conversation, in order. */
@@ -85,21 +92,36 @@ async function play(
 
   // A few people, each with some of the idle conversations, until the last change is done.
   const over = { isIt: false };
+  const turns: { calm: number[]; changing: number[] } = { calm: [], changing: [] };
+  let phase: keyof typeof turns = 'calm';
   const talk = async (mine: readonly string[]): Promise<void> => {
     for (let n = 1; !over.isIt; n++) {
       for (const id of mine) {
         const words = `${id} word ${n}`;
+        const [began, into] = [performance.now(), turns[phase]];
         expect(await send(id, words)).toMatchObject({ text: answerTo(words), stopReason: 'end' });
+        into.push(performance.now() - began);
       }
     }
   };
   const talking = Promise.all(Array.from({ length: TALKERS }, (_, at) => talk(idle.filter((_id, n) => n % TALKERS === at))));
   try {
+    await Promise.race([
+      waitFor(
+        () => turns.calm.length,
+        (count) => count >= CALM_ROUNDS * idle.length,
+      ),
+      talking,
+    ]);
+    phase = 'changing';
     for (const change of changes) await Promise.race([change(), talking]);
   } finally {
     over.isIt = true;
   }
   await talking;
+  figure(
+    `a turn, p50 / p99 ms: ${percentiles(turns.calm)} while it was calm, ${percentiles(turns.changing)} in ${changes.length} changes (${turns.calm.length} and ${turns.changing.length} turns)`,
+  );
 
   expect(await approvals()).toEqual(asked);
   // Some are decided where they were asked, the others after they have moved.
