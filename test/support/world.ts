@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Client, type ConnectionLike } from '@temporalio/client';
 import type { ActivityDependencies } from '../../src/activities/dependencies.js';
 import { assemble, type Assembly } from '../../src/assemble.js';
@@ -127,7 +127,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   await mkdir(workspace);
   await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
   if (options.mcp !== undefined) await writeFile(join(dir, 'agents', 'default', 'mcp.json'), JSON.stringify(options.mcp));
-  for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(workspace, name), text);
+  for (const [name, text] of Object.entries(options.files ?? {})) {
+    await mkdir(dirname(join(workspace, name)), { recursive: true });
+    await writeFile(join(workspace, name), text);
+  }
 
   const api = await startMessagesApi(options);
   const engineName = options.engine ?? engineOfThisFile();
