@@ -95,8 +95,8 @@ export function shortTurn(turn: string): string {
 export function firstDifferences(lane: PlayedLane): readonly FirstDifference[] {
   const { divergence, answerDivergence } = lane;
   const found = [divergence, answerDivergence].flatMap((one) => one ?? []);
-  const told = found.map(({ turn, call, what, recorded, played }) => ({
-    where: `${shortTurn(turn)}, call ${call}: ${WHAT[what] ?? what}`,
+  const told = found.map(({ turn, call, of, what, recorded, played }) => ({
+    where: `${shortTurn(turn)}, call ${call}${of === undefined ? '' : ` of its sub-agent ${of}`}: ${WHAT[what] ?? what}`,
     turn,
     recorded: recorded === '' ? NOTHING : recorded,
     played: played === '' ? NOTHING : played,

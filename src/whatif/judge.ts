@@ -11,8 +11,15 @@ import { objectsInAnswer } from '../records/balanced-json.js';
 import { shownText, type JsonObject } from '../records/message.js';
 import { cleanText, truncate } from '../records/text.js';
 import { timeoutSignal } from '../platform/promises.js';
-import { modelLimits, splitModel } from '../models/known-models.js';
-import { ModelFailure, type Model, type ModelFailureKind, type ModelRequest, type ModelResponse } from '../models/model.js';
+import { costUsd, modelLimits, splitModel, type ModelLimits } from '../models/known-models.js';
+import {
+  ModelFailure,
+  type Model,
+  type ModelFailureKind,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelUsage,
+} from '../models/model.js';
 import { actsAlike, chooseTurns, countedTurns } from './differences.js';
 import type { ComparedTurn, ReportedConversation, TurnSide, Verdict } from './report.js';
 
@@ -20,6 +27,8 @@ export interface JudgeOptions {
   readonly model: Model;
   /** `provider/model`. */
   readonly name: string;
+  /** What it takes and costs. Default: what is known of its name. */
+  readonly limits?: ModelLimits;
   /** What counts, in the project's words. */
   readonly rubric: string;
   /** Milliseconds for one answer. */
@@ -55,10 +64,10 @@ const SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-export function createJudge({ model, name, rubric, timeoutMs = TIMEOUT_MS }: JudgeOptions): Judge {
+export function createJudge({ model, name, rubric, limits = modelLimits(name), timeoutMs = TIMEOUT_MS }: JudgeOptions): Judge {
   const { model: called } = splitModel(name);
   const system = instructions(rubric);
-  const ask = async (question: string, tokens: number | undefined, signal: AbortSignal): Promise<Preference> => {
+  const ask = async (question: string, { tokens, signal, spend }: Asking): Promise<Preference> => {
     const request: ModelRequest = {
       model: called,
       maxTokens: ANSWER_TOKENS,
@@ -77,8 +86,10 @@ export function createJudge({ model, name, rubric, timeoutMs = TIMEOUT_MS }: Jud
           if (error instanceof ModelFailure && error.kind === 'invalid-request') return model.stream(request, options);
           throw error;
         });
+      spend(answer.usage);
       return readAnswer(answer, question);
     } catch (error) {
+      spend(findUsage(error));
       if (signal.aborted) throw error;
       if (late.aborted) return { kind: 'none', why: `no answer came within ${Math.round(timeoutMs / 1000)} s` };
       if (!(error instanceof ModelFailure)) throw error;
@@ -92,24 +103,43 @@ export function createJudge({ model, name, rubric, timeoutMs = TIMEOUT_MS }: Jud
       const { candidate } = line.lanes;
       // Of one that was stopped the turns before that: what would have followed is no fault of it.
       const turns = candidate === undefined ? [] : countedTurns(candidate);
-      if (turns.length === 0) return { better: 'unreadable', why: 'there is no whole turn to compare', agreesWithItself: false };
-      if (turns.every(isAlike)) return { better: 'same', why: 'nothing differs, so it was not judged', agreesWithItself: true };
+      if (turns.length === 0)
+        return { better: 'unreadable', why: 'there is no whole turn to compare', agreesWithItself: false, costUsd: 0 };
+      if (turns.every(isAlike)) return { better: 'same', why: 'nothing differs, so it was not judged', agreesWithItself: true, costUsd: 0 };
       const window = await model.contextWindow?.(called, undefined);
-      const room = (window?.tokens ?? modelLimits(name).contextTokens) - ANSWER_TOKENS;
+      const room = (window?.tokens ?? limits.contextTokens) - ANSWER_TOKENS;
       const most = Math.max(MIN_PAIR, Math.min(MAX_PAIR, room * CHARACTERS_OF_TOKEN - system.length));
       // One fails the other: both are wanted, and the second would cost for nothing.
       const stop = new AbortController();
       const both = AbortSignal.any([signal, stop.signal]);
-      const inOrder = (a: Version, b: Version): Promise<Preference> => ask(toQuestion(turns, [a, b], most), window?.tokens, both);
+      let cost: number | null = 0;
+      const spend: Asking['spend'] = (usage) => {
+        const usd = usage === undefined ? 0 : costUsd(limits, usage);
+        cost = cost === null || usd === null ? null : cost + usd;
+      };
+      const asking: Asking = { tokens: window?.tokens, signal: both, spend };
+      const inOrder = (a: Version, b: Version): Promise<Preference> => ask(toQuestion(turns, [a, b], most), asking);
       try {
         const [first, second] = await Promise.all([inOrder('recorded', 'played'), inOrder('played', 'recorded')]);
-        return toVerdict(first, second);
+        return { ...toVerdict(first, second), costUsd: cost };
       } catch (error) {
         stop.abort();
         throw error;
       }
     },
   };
+}
+
+interface Asking {
+  /** Of its window, where the model says. */
+  readonly tokens: number | undefined;
+  readonly signal: AbortSignal;
+  /** Told of each call, also of one that failed. */
+  readonly spend: (usage: ModelUsage | undefined) => void;
+}
+
+function findUsage(error: unknown): ModelUsage | undefined {
+  return error instanceof ModelFailure ? error.options.usage : undefined;
 }
 
 function instructions(rubric: string): string {

@@ -179,6 +179,7 @@ const side = v.object({ text, stopReason: name, calls: list(call, MAX_CALLS), su
 const divergence = v.object({
   turn: name,
   call: number,
+  of: v.optional(name),
   what: names('system', 'tools', 'messages', 'model', 'tool-calls', 'text', 'stop', 'missing'),
   recorded: text,
   played: text,
@@ -201,7 +202,12 @@ const conversation: v.GenericSchema<unknown, ReportedConversation> = v.object({
   gaps: list(text),
   turns: number,
   lanes: v.object({ baseline: v.optional(playedLane), candidate: v.optional(playedLane) }),
-  verdict: v.optional(v.object({ better: names('recorded', 'candidate', 'same', 'unreadable'), why: text, agreesWithItself: v.boolean() })),
+  verdict: v.optional(
+    v.object({
+      ...{ better: names('recorded', 'candidate', 'same', 'unreadable'), why: text, agreesWithItself: v.boolean() },
+      costUsd: v.optional(v.nullable(number)),
+    }),
+  ),
 });
 
 const interval = v.nullable(v.object({ mean: number, low: number, high: number }));
@@ -219,7 +225,12 @@ const totals: v.GenericSchema<unknown, ReportTotals> = v.object({
   conversations: number,
   skipped: number,
   lanes: v.object({ baseline: v.optional(laneTotals), candidate: v.optional(laneTotals) }),
-  judged: v.optional(v.object({ better: number, worse: number, same: number, unreadable: number, agreement: number })),
+  judged: v.optional(
+    v.object({
+      ...{ better: number, worse: number, same: number, unreadable: number, agreement: number },
+      costUsd: v.optional(v.nullable(number)),
+    }),
+  ),
 });
 
 const lineSchema = v.lazy((value): v.GenericSchema<unknown, ReportLine> => {

@@ -62,6 +62,8 @@ export interface Divergence {
   readonly turn: string;
   /** Number of the model call in its turn, from 1. */
   readonly call: number;
+  /** The sub-agent whose call it is; `turn` is the one in which it works. Absent: the conversation's. */
+  readonly of?: string;
   /**
    * Of the request: what stands before the messages (`system`), the tools that are offered, a message. Of the answer: its calls, its text, how
    * it ended. `missing`: one side has no such call.
@@ -116,6 +118,8 @@ export interface Verdict {
   readonly why: string;
   /** It answered twice, with the two in both orders. */
   readonly agreesWithItself: boolean;
+  /** US dollars that the judge took for it, in no other sum; null: no price is known; absent: written before this was counted. */
+  readonly costUsd?: number | null;
 }
 
 export interface ReportTotals {
@@ -129,6 +133,8 @@ export interface ReportTotals {
     readonly same: number;
     readonly unreadable: number;
     readonly agreement: number;
+    /** Of all verdicts, as in `Verdict`. */
+    readonly costUsd?: number | null;
   };
 }
 

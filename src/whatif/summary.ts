@@ -257,19 +257,20 @@ function findCounts(
 
 function findVerdicts({ judged }: ReportTotals, header: ReportHeader | undefined): Finding[] {
   if (judged === undefined) return [];
-  const { better, worse, same, unreadable, agreement } = judged;
+  const { better, worse, same, unreadable, agreement, costUsd: usd } = judged;
   const readable = better + worse + same;
   const isSure = agreement >= SURE_OF_ITSELF;
   const by = header?.judge === undefined ? 'The judge' : `The judge ${header.judge}`;
+  const cost = usd === undefined ? '' : `; it cost ${usd === null ? 'what is not known' : dollars(usd)}, which is in no other row`;
   if (readable === 0)
-    return [{ weight: 'other', text: `${by} gave no verdict that can be read, in ${plural(unreadable, 'conversation')}` }];
+    return [{ weight: 'other', text: `${by} gave no verdict that can be read, in ${plural(unreadable, 'conversation')}${cost}` }];
   const agrees = `it agreed with itself in ${percent(agreement)}${isSure ? '' : ', so its verdicts say little'}`;
   return [
     {
       weight: worse > better && isSure ? 'bad' : 'other',
       text:
         `${by} finds the candidate worse in ${worse} of ${readable}, better in ${better}, the same in ${same}` +
-        `${unreadable > 0 ? `; ${plural(unreadable, 'answer')} could not be read` : ''}; ${agrees}`,
+        `${unreadable > 0 ? `; ${plural(unreadable, 'answer')} could not be read` : ''}; ${agrees}${cost}`,
     },
   ];
 }

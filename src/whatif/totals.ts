@@ -22,6 +22,8 @@ export function createTotals(): { add(line: ReportedConversation): void; end(): 
   const lanes = new Map<Lane, ReturnType<typeof createLaneTotals>>();
   const verdicts = new Map<Verdict['better'], number>();
   let agreed = 0;
+  /** Undefined: of one verdict it was not counted. */
+  let judgeUsd: number | null | undefined = 0;
   return {
     add({ skipped: whySkipped, lanes: played, verdict }) {
       conversations += 1;
@@ -35,6 +37,8 @@ export function createTotals(): { add(line: ReportedConversation): void; end(): 
       }
       if (verdict === undefined) return;
       verdicts.set(verdict.better, (verdicts.get(verdict.better) ?? 0) + 1);
+      const { costUsd: usd } = verdict;
+      judgeUsd = judgeUsd === undefined || usd === undefined ? undefined : judgeUsd === null || usd === null ? null : judgeUsd + usd;
       if (verdict.better !== 'unreadable' && verdict.agreesWithItself) agreed += 1;
     },
     end() {
@@ -47,7 +51,12 @@ export function createTotals(): { add(line: ReportedConversation): void; end(): 
         conversations,
         skipped,
         lanes: Object.fromEntries([...lanes].map(([lane, totals]) => [lane, totals.end()])),
-        ...(verdicts.size > 0 && { judged: { better, worse, same, unreadable, agreement: readable === 0 ? 0 : agreed / readable } }),
+        ...(verdicts.size > 0 && {
+          judged: {
+            ...{ better, worse, same, unreadable, agreement: readable === 0 ? 0 : agreed / readable },
+            ...(judgeUsd !== undefined && { costUsd: judgeUsd }),
+          },
+        }),
       };
     },
   };

@@ -1,4 +1,5 @@
 /** The judge of a pair: blind, called in both orders, and given texts that were written to please it. */
+import { costUsd, modelLimits } from '../../src/models/known-models.js';
 import { createJudge } from '../../src/whatif/judge.js';
 import {
   ModelFailure,
@@ -12,6 +13,8 @@ import type { ReportedConversation, TurnSide } from '../../src/whatif/report.js'
 import { HOSTILE, sampleLines, type SampleOptions } from './sample-report.js';
 
 const usage = { inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
+/** Of one answer of this usage, by the model that judges. */
+const USD = costUsd(modelLimits('anthropic/claude-opus-5'), usage) ?? NaN;
 
 type Answers = (request: ModelRequest, options: StreamOptions) => string | Partial<ModelResponse> | Error | Promise<string>;
 
@@ -78,6 +81,7 @@ test('what it prefers in both orders is its verdict, whichever came first', asyn
     better: 'recorded',
     why: '(A is the recorded one, B the candidate one) It books.',
     agreesWithItself: true,
+    costUsd: 2 * USD,
   });
   expect(asked.requests).toHaveLength(2);
   const [first, second] = asked.requests.map(readData);
@@ -158,9 +162,9 @@ test('a verdict in a code block, or after some words, counts; what it says is cl
 
 test('where nothing differs no model is called; where there is no candidate it says so', async () => {
   const same = judged(() => verdict('A'), conversation({ candidate: 'same' }));
-  expect(await same.verdict).toEqual({ better: 'same', why: 'nothing differs, so it was not judged', agreesWithItself: true });
+  expect(await same.verdict).toEqual({ better: 'same', why: 'nothing differs, so it was not judged', agreesWithItself: true, costUsd: 0 });
   expect(same.asked.requests).toEqual([]);
-  const none = { better: 'unreadable', why: 'there is no whole turn to compare', agreesWithItself: false };
+  const none = { better: 'unreadable', why: 'there is no whole turn to compare', agreesWithItself: false, costUsd: 0 };
   expect(await judged(() => verdict('A'), { ...conversation(), lanes: {} }).verdict).toEqual(none);
   const stopped = judged(() => verdict('A'), conversation({ candidate: 'stopped' }));
   expect([await stopped.verdict, stopped.asked.requests]).toEqual([none, []]);
@@ -279,4 +283,16 @@ test('where one call fails the whole, the other is stopped', async () => {
   };
   await expect(judged(answers).verdict).rejects.toThrow('wrong key');
   expect(signals[1]?.aborted).toBe(true);
+});
+
+test('what it costs is counted: calls that failed, answers that are none, and null where no price is known', async () => {
+  expect(USD).toBeGreaterThan(0);
+  const failing = judged(() => new ModelFailure('broken-stream', 'cut', { usage }));
+  expect(await failing.verdict).toMatchObject({ better: 'unreadable', costUsd: 2 * USD });
+  expect(await judged(() => 'nonsense').verdict).toMatchObject({ better: 'unreadable', costUsd: 2 * USD });
+  expect(await judged(() => new ModelFailure('overloaded', 'busy')).verdict).toMatchObject({ costUsd: 0 });
+  expect(await judged(prefersBooking, conversation(), { name: 'anthropic/nobody-knows-it' }).verdict).toMatchObject({ costUsd: null });
+  const declared = { ...modelLimits('x/y'), price: { input: 0, cached: 0, cacheWrite: 0, output: 1_000_000 } };
+  expect(await judged(prefersBooking, conversation(), { name: 'x/y', limits: declared }).verdict).toMatchObject({ costUsd: 2 });
+  expect(await judged(prefersBooking, conversation({ candidate: 'same' })).verdict).toMatchObject({ better: 'same', costUsd: 0 });
 });

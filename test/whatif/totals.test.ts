@@ -120,6 +120,17 @@ test('verdicts are counted from the candidate’s side; agreement is of those th
   expect(total([conversation({})]).judged).toBeUndefined();
 });
 
+test('what the judge cost is summed by itself: not known where one is not, absent where it was not counted', () => {
+  const judged = (...costs: readonly (number | null | undefined)[]) =>
+    total(costs.map((costUsd) => conversation({}, { better: 'same', why: '', agreesWithItself: true, costUsd }))).judged?.costUsd;
+  expect([judged(0.5, 0.25), judged(0.5, null), judged(0.5, undefined), judged(null, undefined)]).toEqual([
+    0.75,
+    null,
+    undefined,
+    undefined,
+  ]);
+});
+
 test('a sample of a worse candidate says so in its totals', () => {
   const lines = [...sampleLines({ candidate: 'worse', skippedEach: 10 })].filter((line) => line.kind === 'conversation');
   expect(total(lines)).toMatchObject({
