@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
-import { createContext, Script } from 'node:vm';
+import { createContext, Script, type Context } from 'node:vm';
 import { bundleWorkflowCode, type BundleOptions } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
+import type { Reducers } from '../conversation/context/reducers.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** What an entry has to export; all but the first come from `perdura/workflows`. */
@@ -86,9 +87,48 @@ function missingIn(exported: Readonly<Record<string, unknown>>, needs: readonly 
 const HOW =
   "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
+const MAX_STEPS = 10_000_000;
+
+/**
+ * The reducers of bundled workflows, to be called outside of Temporal, where no worker ends one that goes on for ever: it is stopped after as
+ * many steps as there (workflows/temporal-host.ts). Throws `ConfigError`.
+ */
+export function reducersIn(code: string, entry: string): Reducers {
+  const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${entry} ${what}`, { cause });
+  const context = bareContext();
+  const { conversation } = listExports(code, (cause) => refuse(`cannot be loaded: ${inBrief([errorMessage(cause)])}`, cause), context);
+  const reducers = (conversation as { readonly [REDUCERS]?: Reducers } | undefined)?.[REDUCERS];
+  if (reducers === undefined) throw refuse('exports a conversation of another version of Perdura: its reducers cannot be found');
+  const steps = (context as { readonly [STEPS]?: { left: number; spent: () => void } })[STEPS];
+  return Object.fromEntries(
+    Object.entries(reducers).map(([type, reduce]) => [
+      type,
+      (event, view) => {
+        if (steps) {
+          steps.left = MAX_STEPS;
+          steps.spent = () => {
+            throw new Error(`the reducer of ${type} was stopped after ${MAX_STEPS.toLocaleString('en-US')} loops and calls`);
+          };
+        }
+        return reduce(event, view);
+      },
+    ]),
+  );
+}
+
+const REDUCERS = Symbol.for('perdura.reducers');
+const STEPS = Symbol.for('perdura.steps');
+
+function bareContext(): Context {
+  return createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
+}
+
 /** The bundle's exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
-function listExports(code: string, refused: (cause: unknown) => Error): Readonly<Record<string, unknown>> {
-  const context = createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
+function listExports(
+  code: string,
+  refused: (cause: unknown) => Error,
+  context: Context = bareContext(),
+): Readonly<Record<string, unknown>> {
   try {
     new Script(code, { filename: 'workflow-bundle.js' }).runInContext(context, { timeout: EVALUATION_MS });
     const load = new Script('__TEMPORAL__.importWorkflows()');

@@ -33,7 +33,8 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   return {
     name,
     description,
-    inputSchema: toInputSchema(name, schema),
+    inputSchema: toJsonSchema(name, 'input', schema),
+    ...(definition.output && { outputSchema: toJsonSchema(name, 'output', definition.output) }),
     policy: toPolicy(name, definition.policy),
     schemaViolation: async (input) => {
       try {
@@ -103,13 +104,13 @@ function refusingUnknown<Schema extends z.ZodObject>(schema: Schema): Schema {
   return schema.def.catchall ? schema : (schema.strict() as unknown as Schema);
 }
 
-function toInputSchema(name: string, schema: z.ZodObject): JsonObject {
+function toJsonSchema(name: string, io: 'input' | 'output', schema: z.ZodType): JsonObject {
   try {
-    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io });
     // Once through JSON: what is left is plain data that may go into history.
     return JSON.parse(JSON.stringify(rest)) as JsonObject;
   } catch (cause) {
-    throw new Error(`cannot define the tool ${name}: its input has no JSON Schema (${errorText(cause)})`, { cause });
+    throw new Error(`cannot define the tool ${name}: its ${io} has no JSON Schema (${errorText(cause)})`, { cause });
   }
 }
 

@@ -148,6 +148,8 @@ export interface Tool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** Of what it answers, where its author declares it. Models do not see it. */
+  readonly outputSchema?: JsonObject;
   readonly policy: ToolPolicy;
   /**
    * For tools that must not run twice: called before another attempt at a call whose first was broken off. Without it such a call is
@@ -172,6 +174,11 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly name: string;
   readonly description: string;
   readonly input: Schema;
+  /**
+   * What `run` answers with, as JSON. `perdura whatif --tools stub` answers with a value of it where no recording has the call. Models do not see
+   * it, and results are not checked against it.
+   */
+  readonly output?: z.ZodType;
   /** Defaults: not repeatable, not quick, 60 s, one attempt, no approval. */
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then it is unknown. */

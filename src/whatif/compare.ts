@@ -133,14 +133,14 @@ export interface Comparison {
   /** Once all is played, or was stopped. */
   end(isStopped: boolean): Pick<PlayedLane, 'divergence' | 'answerDivergence'>;
   sends(part: Part, step: RecordedStep | undefined, sent: SentRequest, rebuild: Parameters<typeof rebuildRequest>[0]): Promise<boolean>;
-  answered(call: string): void;
+  answered(part: Part, call: string): void;
 }
 
 /** Of a sub-agent's call: the turn of the conversation in which it works. */
-function findPlace(part: Part, root: Part): Pick<Divergence, 'turn' | 'call'> {
-  const place = describeTurn(part.present()?.input.call.id ?? '');
+function findPlace(part: Part, root: Part, id: string): Pick<Divergence, 'turn' | 'call' | 'of'> {
+  const place = describeTurn(id);
   const [turn] = part === root ? [] : part.id.slice(root.id.length + 1).split(':');
-  return turn === undefined ? place : { ...place, turn };
+  return turn === undefined ? place : { ...place, turn, of: part.id };
 }
 
 /** Finds the first request and the first answer that differ. */
@@ -148,24 +148,29 @@ export function createComparison(root: Part, isOtherModel: boolean): Comparison 
   const requests = { equal: 0, compared: 0 };
   let request: Divergence | null = null;
   let answer: Divergence | null = null;
+  /** A sub-agent's answer comes before the request that tells of it, whatever their numbers are. */
+  let isAnswerFirst = false;
+  const parts = new Set([root]);
+  const findMissing = (): Divergence | null => {
+    for (const part of parts) {
+      const missing = [...(part.track?.log.answers.keys() ?? [])].find((call) => !part.log.answers.has(call));
+      if (missing !== undefined)
+        return { ...findPlace(part, root, missing), what: 'missing', recorded: '(a call)', played: '(no such call)' };
+    }
+    return null;
+  };
   return {
     requests,
     end(isStopped) {
-      const other = answer ?? (isStopped ? null : findMissing(root));
-      const first = [request, other].flatMap((one) => one ?? []).sort(byPlace)[0] ?? null;
+      const other = answer ?? (isStopped ? null : findMissing());
+      const first = isAnswerFirst ? other : ([request, other].flatMap((one) => one ?? []).sort(byPlace)[0] ?? null);
       return { divergence: first, ...(other && other !== first && { answerDivergence: other }) };
     },
     async sends(part, step, sent, rebuild) {
       if (request) return false;
-      const { turn, call } = findPlace(part, root);
+      const place = findPlace(part, root, part.present()?.input.call.id ?? '');
       if (!step) {
-        request = {
-          turn,
-          call,
-          what: 'missing',
-          recorded: '(no such call)',
-          played: part === root ? '(a call)' : `(a call of ${part.id})`,
-        };
+        request = { ...place, what: 'missing', recorded: '(no such call)', played: '(a call)' };
         return false;
       }
       const then = await rebuildRequest(rebuild, step, part.head());
@@ -176,18 +181,20 @@ export function createComparison(root: Part, isOtherModel: boolean): Comparison 
         sent,
       );
       if (!differs) requests.equal += 1;
-      else request = { turn, call, ...differs };
+      else request = { ...place, ...differs };
       return !differs;
     },
-    answered(call) {
+    answered(part, call) {
+      parts.add(part);
       if (answer) return;
-      const played = root.log.answers.get(call);
-      const step = root.track?.steps(call).findLast(({ result }) => result?.kind === 'answered');
+      const played = part.log.answers.get(call);
+      const step = part.track?.steps(call).findLast(({ result }) => result?.kind === 'answered');
       const then = step?.result?.kind === 'answered' ? step.result.answer : undefined;
-      const { turn, call: number } = describeTurn(call);
       if (!played) return;
       const differs = then ? compareAnswers(then, played) : ({ what: 'missing', recorded: '(no such call)', played: '(a call)' } as const);
-      if (differs) answer = { turn, call: number, ...differs };
+      if (!differs) return;
+      answer = { ...findPlace(part, root, call), ...differs };
+      isAnswerFirst = request === null;
     },
   };
 }
@@ -195,13 +202,4 @@ export function createComparison(root: Part, isOtherModel: boolean): Comparison 
 /** A request comes before its answer. */
 function byPlace(a: Divergence, b: Divergence): number {
   return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : a.call - b.call);
-}
-
-function findMissing(root: Part): Divergence | null {
-  for (const call of root.track?.log.answers.keys() ?? []) {
-    if (root.log.answers.has(call)) continue;
-    const { turn, call: number } = describeTurn(call);
-    return { turn, call: number, what: 'missing', recorded: '(a call)', played: '(no such call)' };
-  }
-  return null;
 }

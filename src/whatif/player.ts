@@ -6,7 +6,6 @@
 import { join } from 'node:path';
 import type { Recorded, ToolEnd } from '../activities/dependencies.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Reducers } from '../conversation/context/reducers.js';
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { errorMessage } from '../platform/errors.js';
 import { turnId } from '../records/identity.js';
@@ -17,19 +16,9 @@ import { createPart, fits, toBring, type Part } from './part.js';
 import type { Candidate, Project } from './project.js';
 import { openTrack, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
 import type { Lane, PlayedLane, ToolPolicy } from './report.js';
-import { IN_SANDBOX } from './sandbox.js';
+import { IN_SANDBOX, isOfServers } from './sandbox.js';
+import { standIn, type Stub } from './stub.js';
 import { openWorld, type World } from './world.js';
-
-/** A call of a tool that no recording answers, as a stub gets it. */
-export interface UnknownCall {
-  readonly conversation: string;
-  readonly turn: string;
-  readonly name: string;
-  readonly input: JsonValue;
-}
-
-/** Answers in place of a tool. Undefined: it knows nothing of this one. */
-export type Stub = (call: UnknownCall) => string | undefined | Promise<string | undefined>;
 
 export interface PlayOptions {
   readonly recordings: Recordings;
@@ -39,7 +28,6 @@ export interface PlayOptions {
   readonly policy: ToolPolicy;
   readonly stub?: Stub;
   readonly memory: 'recorded' | 'candidate';
-  readonly reducers?: Reducers;
   /** For what is written while it is played. */
   readonly dir: string;
   readonly signal: AbortSignal;
@@ -63,19 +51,23 @@ interface Stop {
 const MAX_IDLE_STEPS = 10_000;
 /** What waits for long-term memory belongs to no turn. */
 const MEMORY_WAITS = /memory:|a consolidation that failed/;
-const STUB = (name: string): string => `(${name} was not run: this stands for its result.)`;
 
 export async function play(id: string, options: PlayOptions): Promise<Played> {
   const { recordings, memory, candidate, dir } = options;
   const parts = new Map<string, Part>();
   const gaps = new Set<string>();
   const consolidates = memory === 'candidate';
+  const make = (...given: Parameters<typeof createPart>): Part => {
+    const part = createPart(...given);
+    parts.set(part.id, part);
+    part.onAnswer((call) => comparison.answered(part, call));
+    return part;
+  };
   const add = async (recorded: RecordedConversation): Promise<Part> => {
     for (const gap of recorded.gaps) gaps.add(gap);
     const track = await openTrack(recorded, { consolidates });
     const answers = await readAnswers(recordings.store, track, slotBefore(track));
-    const part = createPart(recorded.id, track, answers);
-    parts.set(recorded.id, part);
+    const part = make(recorded.id, track, answers);
     await addChildren(track);
     return part;
   };
@@ -87,7 +79,7 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
         return undefined;
       });
       if (recorded) await add(recorded);
-      else parts.set(child, createPart(child, undefined, undefined));
+      else make(child, undefined, undefined);
     }
   };
 
@@ -99,13 +91,9 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
   const world = openWorld({
     ...{ namespace: track.conversation.key.namespace, at: opened.now, dir: join(dir, 'store'), candidate, project: options.project },
     ...{ recorded: recordings.store, memory, isBaseline: options.lane === 'baseline', root: id },
-    ...(options.reducers && { reducers: options.reducers }),
     part(wanted) {
       const known = parts.get(wanted);
-      if (known || !wanted.startsWith(`${id}:`)) return known;
-      const made = createPart(wanted, undefined, undefined);
-      parts.set(wanted, made);
-      return made;
+      return known || !wanted.startsWith(`${id}:`) ? known : make(wanted, undefined, undefined);
     },
     opened: candidate.model === undefined || opened.modelOverride === null ? opened : { ...opened, modelOverride: candidate.model },
     tool: (part, input, argument) => answerTool(part, options, stopping.stop, input, argument),
@@ -114,7 +102,6 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
   try {
     const { engine } = world;
     const { identity, title } = opened;
-    root.onAnswer(comparison.answered);
     engine.start({
       workflowId: id,
       type: 'conversation',
@@ -183,7 +170,7 @@ async function answerTool(
   if (policy === 'stub') {
     part.sources.set(callId, 'stub');
     const text = await stub?.({ conversation: part.id, turn, name, input: argument });
-    return { outcome: 'ok', text: text ?? STUB(name) };
+    return { outcome: 'ok', text: text ?? standIn(name, tool) };
   }
   const asks = plan.approval !== undefined || tool?.policy.approval === 'ask';
   if (policy === 'live' && tool?.policy.repeatable && !asks) {
@@ -191,7 +178,7 @@ async function answerTool(
     return undefined;
   }
   // The model would have been told that there is no such tool.
-  if (!tool && !name.startsWith('mcp__')) return undefined;
+  if (!tool && !isOfServers(name)) return undefined;
   const why =
     policy === 'live'
       ? `${name} was not called like this, and ${tool ? 'is not repeatable, or asks a person,' : 'is of an MCP server,'} so it does not run`
@@ -265,6 +252,8 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
       .sort((a, b) => a.at - b.at);
 
   for (let idle = 0; ;) {
+    // What was released goes on a moment later: until then it seems quiet.
+    await new Promise(setImmediate);
     await Promise.race([clock.quiet(), stopping.happened]);
     options.signal.throwIfAborted();
     if (stopping.stopped()) return;

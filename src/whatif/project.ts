@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { agentConfigSchema, withOwnModel } from '../agents/agent-config.js';
 import { AgentConfigError, createAgentLoader, type AgentLoader, type LoadedAgent } from '../agents/load-agent.js';
 import { buildSystemPrompt } from '../agents/system-prompt.js';
+import type { Reducers } from '../conversation/context/reducers.js';
 import { sharedServers, type Extensions } from '../extensions/user-config.js';
 import type { Models } from '../models/known-models.js';
 import { isRecord } from '../platform/json.js';
@@ -16,6 +17,8 @@ export interface Project {
   /** The product's and the project's. */
   readonly tools: readonly Tool[];
   readonly extensions: Pick<Extensions, 'processors' | 'hooks' | 'compactors' | 'compactionPlugins' | 'mcpServers' | 'models'>;
+  /** Of events of the application. */
+  readonly reducers?: Reducers;
   readonly models: Models;
   readonly defaultModel: string;
 }

@@ -4,8 +4,10 @@ import { callFingerprint } from '../memory/bodies.js';
 import type { ToolDescription } from '../models/model.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { Entry, JsonValue } from '../records/message.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import type { ConversationKey, ScopeKey, Store } from '../stores/store.js';
 import { isServerToolName } from '../tools/mcp/server-tool.js';
+import { RESOURCE_TOOL_NAMES } from '../tools/mcp/resource-tools.js';
+import { SIGN_IN_TOOL } from '../tools/mcp/run-server-tool.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { Tool } from '../tools/tool.js';
 
@@ -20,6 +22,8 @@ export interface Sandbox {
   before(key: ConversationKey): number;
   /** Version of MEMORY.md, as the present step found it then; undefined: the sandbox keeps a separate memory. */
   memoryVersion(): string | undefined;
+  /** The version that a separate memory begins as. */
+  firstMemory(): string;
   /** Epoch milliseconds. */
   now(): number;
 }
@@ -27,7 +31,7 @@ export interface Sandbox {
 export function createSandboxStore(written: Store, recorded: Store, sandbox: Sandbox): Store {
   const { isPlayed, before, memoryVersion } = sandbox;
   const where = (key: ConversationKey): Store => (isPlayed(key) ? written : recorded);
-  const readVersion = async (key: Parameters<Store['documents']['memoryText']>[0], version: string): Promise<string | undefined> => {
+  const readVersion = async (key: ScopeKey, version: string): Promise<string | undefined> => {
     if (version === NO_MEMORY_VERSION) return '';
     const made = await written.documents.memoryText(key, version);
     if (made !== undefined) return made;
@@ -35,6 +39,19 @@ export function createSandboxStore(written: Store, recorded: Store, sandbox: San
     if (there !== undefined) return there;
     const now = await recorded.documents.memory(key);
     return now.version === version ? now.text : undefined;
+  };
+  const beginMemory = async (key: ScopeKey): Promise<void> => {
+    const text = await readVersion(key, sandbox.firstMemory());
+    if (text === undefined || text === '') return;
+    const what = { id: 'as-recorded', ts: sandbox.now() / 1000, cause: 'hand' } as const;
+    await written.documents.writeMemory(key, { ...what, from: NO_MEMORY_VERSION, text, lines: [] });
+  };
+  const begun = new Map<string, Promise<unknown>>();
+  const readSeparate: Store['documents']['memory'] = async (key) => {
+    const beginning = begun.get(key.scope) ?? beginMemory(key);
+    begun.set(key.scope, beginning);
+    await beginning;
+    return written.documents.memory(key);
   };
 
   return {
@@ -100,7 +117,7 @@ export function createSandboxStore(written: Store, recorded: Store, sandbox: San
       ...written.documents,
       async memory(key) {
         const version = memoryVersion();
-        if (version === undefined) return written.documents.memory(key);
+        if (version === undefined) return readSeparate(key);
         return { version, text: (await readVersion(key, version)) ?? '' };
       },
       memoryText: readVersion,
@@ -161,11 +178,16 @@ export function inSandbox(tool: Tool, findPlan: FindPlan): Tool {
   };
 }
 
+/** Of one MCP server, or what reads resources and prompts of all of them, or has a person sign in there. */
+export function isOfServers(name: string): boolean {
+  return isServerToolName(name) || name === SIGN_IN_TOOL || (RESOURCE_TOOL_NAMES as readonly string[]).includes(name);
+}
+
 /** `offered`: what the model was told of tools, as it is known now. */
 export function recordedServers(offered: () => Promise<readonly ToolDescription[]>, findPlan: FindPlan): ServerTools {
   return {
-    async of() {
-      const theirs = (await offered()).filter(({ name }) => isServerToolName(name));
+    async of({ taken }) {
+      const theirs = (await offered()).filter(({ name }) => isOfServers(name) && !taken.includes(name));
       return { tools: theirs.map((description) => toTool(description, findPlan)), waiting: new Map(), isSignInNeeded: false };
     },
     close: () => Promise.resolve(),
@@ -176,15 +198,18 @@ const TIMEOUT_MS = 60_000;
 
 function toTool({ name, description, inputSchema }: ToolDescription, findPlan: FindPlan): Tool {
   const known = findPlan(name, undefined);
-  const asks = known?.approval?.policy === 'ask';
-  return {
+  // Those that are of no one server ask for some arguments, and not for others.
+  const asks = isServerToolName(name) && known?.approval?.policy === 'ask';
+  const tool: Tool = {
     ...{ name, description, inputSchema },
     policy: {
       ...{ repeatable: known?.repeatable ?? false, quick: known?.rides ?? false, timeoutMs: known?.timeoutMs ?? TIMEOUT_MS },
       ...(asks && { approval: 'ask' as const }),
     },
     run: () => Promise.resolve({ ok: false, error: `${name} is a tool of an MCP server, which is not called here` }),
+    examine: () => Promise.resolve({}),
   };
+  return inSandbox(tool, findPlan);
 }
 
 /** Plans of recorded answers, by name and arguments; of any arguments where none are given. */

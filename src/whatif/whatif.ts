@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorMessage } from '../platform/errors.js';
-import type { JsonValue } from '../records/message.js';
-import { play, type Played, type PlayOptions, type Stub } from './player.js';
+import { play, type Played, type PlayOptions } from './player.js';
 import type { Candidate, Project } from './project.js';
 import type { Recordings } from './recording.js';
 import { REPORT_VERSION, type Lane, type ReportedConversation, type ReportHeader, type ToolPolicy, type Verdict } from './report.js';
+import type { Stub } from './stub.js';
 
-export interface WhatIfOptions extends Pick<PlayOptions, 'memory' | 'reducers' | 'signal'> {
+export interface WhatIfOptions extends Pick<PlayOptions, 'memory' | 'signal'> {
   readonly recordings: Recordings;
   readonly project: Project;
   readonly candidate: Candidate;
@@ -91,25 +91,4 @@ async function playLanes(id: string, lanes: readonly Lane[], options: WhatIfOpti
     lanes: Object.fromEntries([...played].map(([lane, one]) => [lane, one.lane])),
   };
   return judge ? { ...line, verdict: await judge.judge(line, signal) } : line;
-}
-
-/** What a module of stubs exports as default. Throws a sentence for what is none. */
-export function toStub(exported: unknown, file: string): Stub {
-  if (typeof exported === 'function') {
-    return async (call) => toText(await (exported as (call: unknown) => unknown)(call));
-  }
-  if (typeof exported === 'object' && exported !== null) {
-    const byName = new Map(Object.entries(exported));
-    return async (call) => {
-      const found: unknown = byName.get(call.name);
-      return toText(typeof found === 'function' ? await (found as (input: JsonValue, call: unknown) => unknown)(call.input, call) : found);
-    };
-  }
-  throw new Error(
-    `${file} is no stubs: export as default a function of a call ({ name, input, turn, conversation }), or an object from the name of a tool to a result or a function of its arguments`,
-  );
-}
-
-function toText(result: unknown): string | undefined {
-  return result === undefined || typeof result === 'string' ? result : JSON.stringify(result);
 }

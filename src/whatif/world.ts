@@ -10,7 +10,7 @@ import type { ConversationState } from '../conversation/state.js';
 import { writeAgain } from '../heal/heal.js';
 import { ModelFailure, type Model, type ModelHook, type ModelRequest, type ModelResponse, type ToolDescription } from '../models/model.js';
 import type { Models } from '../models/known-models.js';
-import type { Reducers } from '../conversation/context/reducers.js';
+import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import { NO_USAGE } from '../records/message.js';
 import { createToolRegistry } from '../tools/tool.js';
 import { startMemoryTemporal, type MemoryTemporal } from '../testing/engine/connection.js';
@@ -35,7 +35,6 @@ export interface WorldOptions {
   readonly memory: 'recorded' | 'candidate';
   /** It is sent what was sent then, as far as that is stored. */
   readonly isBaseline: boolean;
-  readonly reducers?: Reducers;
   readonly part: (id: string) => Part | undefined;
   readonly root: string;
   readonly opened: ConversationState;
@@ -58,7 +57,7 @@ export function openWorld(options: WorldOptions): World {
   const engine = startMemoryTemporal({
     namespace,
     now: new Date(at),
-    ...(options.reducers && { reducers: options.reducers }),
+    ...(candidate.reducers && { reducers: candidate.reducers }),
     observe: ({ workflowId }) => {
       const part = findPart(workflowId);
       // A long conversation has many runs, and nothing asks for the history of those that are over.
@@ -79,12 +78,14 @@ export function openWorld(options: WorldOptions): World {
     },
   });
   const present = (): Part | undefined => findPart(Context.current().info.workflowExecution?.workflowId ?? '');
+  const recordedMemory = (): string | undefined => (present() ?? findPart(root))?.memoryVersion();
   const lives = (): Set<string> => new Set(engine.executions().map(({ firstRunId }) => firstRunId));
   const written = createFileStore({ dir, clock: engine.clock.now });
   const store = createSandboxStore(written, recorded, {
     isPlayed: ({ life }) => lives().has(life),
     before: ({ conversation }) => findPart(conversation)?.before() ?? 0,
-    memoryVersion: () => (isRecorded ? (present() ?? findPart(root))?.memoryVersion() : undefined),
+    memoryVersion: () => (isRecorded ? recordedMemory() : undefined),
+    firstMemory: () => recordedMemory() ?? NO_MEMORY_VERSION,
     now: engine.clock.now,
   });
   const findPlan = createPlans(() => present()?.plans() ?? []);

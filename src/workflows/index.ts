@@ -33,8 +33,12 @@ export type {
 export function createConversation(
   options: { readonly reducers?: Reducers } = {},
 ): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
-  const reduce = withLimits(createReducerRegistry(options.reducers ?? {}));
-  return (argument, measure) => converse(temporalHost(measure), argument, reduce);
+  const reducers = options.reducers ?? {};
+  const reduce = withLimits(createReducerRegistry(reducers));
+  const conversation = (argument?: ConversationArgument, measure?: MeasureHistory): Promise<ConversationOutcome> =>
+    converse(temporalHost(measure), argument, reduce);
+  // What plays conversations without Temporal finds them there (extensions/custom-workflows.ts).
+  return Object.assign(conversation, { [Symbol.for('perdura.reducers')]: reducers });
 }
 
 /** The workflow `conversation`, without reducers. */

@@ -31,6 +31,7 @@ export interface RunOptions {
   readonly isTerminal?: boolean;
   /** In place of a client that the command opens itself. */
   readonly openClient?: Surroundings['openClient'];
+  readonly recordings?: Surroundings['recordings'];
 }
 
 export type Place = Pick<World, 'dir' | 'taskQueue'>;
@@ -69,7 +70,7 @@ export interface RunningHere extends Running {
 export function beginPerdura(
   world: Place,
   args: readonly string[],
-  { env = {}, input = '', isTerminal = false, openClient }: RunOptions = {},
+  { env = {}, input = '', isTerminal = false, openClient, recordings }: RunOptions = {},
 ): RunningHere {
   const signals = new EventEmitter();
   const [stdout, stderr] = [new Collected(isTerminal), new Collected(isTerminal)];
@@ -79,6 +80,7 @@ export function beginPerdura(
     input: isTerminal ? keys : Readable.from(input === '' ? [] : [Buffer.from(input)]),
     env: { ...perduraEnvironment(world), ...env },
     ...(openClient && { openClient }),
+    ...(recordings && { recordings }),
   };
   return {
     ended: main(args, surroundings).then((code) => {

@@ -11,6 +11,7 @@ import type { ActivityDependencies } from '../../src/activities/dependencies.js'
 import { assemble, type Assembly } from '../../src/assemble.js';
 import { openConnection } from '../../src/client/temporal/connection.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
+import type { Reducers } from '../../src/conversation/context/reducers.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
@@ -44,6 +45,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly holds?: (why: string) => boolean;
   /** Told what happens to conversations, once. */
   readonly observe?: Observe;
+  /** Of events of the application. In memory; on Temporal they are in `workflows`. */
+  readonly reducers?: Reducers;
   /** Told of the state that each run begins with. In memory. */
   readonly opened?: (conversation: string, state: ConversationState) => void;
   /** Answers in place of the scripted API. */
@@ -235,10 +238,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 /** Nobody but the test ends these, or they come again and again. */
 const FOR_SOMEBODY = /^(waiting for (a person|the client|a look after|the store)|a consolidation that failed)/;
 
-function startMemory({ holds, observe, opened }: WorldOptions): MemoryTemporal {
+function startMemory({ holds, observe, opened, reducers }: WorldOptions): MemoryTemporal {
   const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.(why) !== true;
   return startMemoryTemporal({
-    ...{ namespace: 'default', now: new Date(), skips },
+    ...{ namespace: 'default', now: new Date(), skips, ...(reducers && { reducers }) },
     observe: ({ workflowId }) => ({ opened: (state) => opened?.(workflowId, state), event: (event) => observe?.(workflowId, event) }),
   });
 }

@@ -2,7 +2,7 @@
 import type { Run } from '../../src/conversation/replay/past.js';
 import type { Recordings } from '../../src/whatif/recording.js';
 import type { ReportedConversation } from '../../src/whatif/report.js';
-import { toStub, whatIf, type WhatIfOptions } from '../../src/whatif/whatif.js';
+import { whatIf, type WhatIfOptions } from '../../src/whatif/whatif.js';
 import { startRecorder, type Recorder } from './recorder.js';
 import { createModel, createTools, type Counts } from './scripted.js';
 
@@ -88,12 +88,4 @@ test('the recorded configuration beside the candidate: each has its lane', async
   const [line] = await playAll([id], { project, candidate, hasBaseline: true });
   expect(line?.lanes.baseline?.divergence).toBeNull();
   expect(line?.lanes.candidate?.divergence?.what).toBe('system');
-});
-
-test('stubs are a function, or answers by the name of the tool', async () => {
-  const call = { conversation: 'c', turn: 'turn_0001', name: 'book', input: { what: 'tea' } };
-  expect(await toStub(({ name }: { name: string }) => ({ name }), 'stubs.ts')(call)).toBe('{"name":"book"}');
-  expect(await toStub({ book: (input: { what: string }) => `stub ${input.what}` }, 'stubs.ts')(call)).toBe('stub tea');
-  expect(await toStub({ pay: 'paid' }, 'stubs.ts')(call)).toBeUndefined();
-  expect(() => toStub(7, 'stubs.ts')).toThrow(/stubs.ts is no stubs: export as default/);
 });

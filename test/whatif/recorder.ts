@@ -60,6 +60,7 @@ export async function startRecorder(
       openProject({
         ...{ cwd: world.dir, agentsDir: join(world.dir, 'agents'), extensions: {}, tools: known },
         ...{ models: modelsAnsweredBy(answering), defaultModel: 'anthropic/claude-test' },
+        ...(options.reducers && { reducers: options.reducers }),
       }),
       changes,
     );

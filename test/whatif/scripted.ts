@@ -57,7 +57,11 @@ export function createTools(counts: Counts): Tool[] {
 }
 
 export function createModel(counts: Counts): ScriptedModel {
-  return createScriptedModel(({ messages, system }: ModelRequest): ScriptedLine | Promise<ScriptedLine> => {
+  return createScriptedModel(answerWith(counts));
+}
+
+export function answerWith(counts: Counts): (request: ModelRequest) => ScriptedLine | Promise<ScriptedLine> {
+  return ({ messages, system }) => {
     if (system.includes('You condense a part of a conversation')) return `A summary of ${messages.length}.`;
     const last = messages.at(-1);
     if (last?.role === 'tool') return `The result was: ${shownText(last.text).slice(0, 200)}`;
@@ -89,5 +93,5 @@ export function createModel(counts: Counts): ScriptedModel {
       default:
         return `You said: ${text.slice(0, 100)} (${messages.length} messages)`;
     }
-  });
+  };
 }

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import type * as Undici from 'undici';
 import type { PerduraClient } from '../../client.js';
 import { type Config, type Environment, loadEnvironment } from '../../config.js';
+import type { Recordings } from '../../whatif/recording.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import type { Output, TerminalStream } from '../terminal/output.js';
 
@@ -28,6 +29,8 @@ export interface Surroundings {
   readonly signals: Signals;
   /** In place of a connection that the command opens. The command closes what it is given. */
   readonly openClient?: (config: Config, output: Output) => Promise<PerduraClient>;
+  /** In place of those that `perdura whatif` reads from Temporal and the store. */
+  readonly recordings?: Recordings;
 }
 
 export interface CliContext {

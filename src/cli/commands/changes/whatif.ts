@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { needsStandIn, providerSettings, type Config } from '../../../config.js';
+import type { Reducers } from '../../../conversation/context/reducers.js';
 import { agentsFolder } from '../../../agents/load-agent.js';
 import { createModels } from '../../../models/providers.js';
 import { createOfflineModel, OFFLINE_MODEL } from '../../../models/offline.js';
@@ -16,7 +17,9 @@ import { counted } from '../../../records/text.js';
 import { openStore } from '../../../stores/open.js';
 import { builtinToolsWith } from '../../../tools/builtin/index.js';
 import type { Candidate, Changes, Project } from '../../../whatif/project.js';
+import type { Recordings } from '../../../whatif/recording.js';
 import type { Divergence, ReportedConversation, ReportLine, ToolPolicy } from '../../../whatif/report.js';
+import type { Stub } from '../../../whatif/stub.js';
 import { createTotals } from '../../../whatif/totals.js';
 import { presentReport } from './report.js';
 import { findConversation } from '../../args/find-conversation.js';
@@ -103,31 +106,28 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
   const { changes, lines } = await readChanges(flags, cwd);
   const rubric = await readRubric(flags, cwd);
   const session = await frame.open();
-  const { config, temporal, signal } = session;
-  const [{ whatIf, toStub }, { createJudge }, { readRecordings }, { changeProject }] = await Promise.all([
+  const { config, signal } = session;
+  const [{ whatIf }, { createJudge }, { changeProject }] = await Promise.all([
     import('../../../whatif/whatif.js'),
     import('../../../whatif/judge.js'),
-    import('../../../whatif/recording.js'),
     import('../../../whatif/project.js'),
   ]);
-  const project = await readProject(config, config.cwd, agentsFolderGiven(config));
-  const from = flags.build === undefined && flags.agentDir === undefined ? project : await readOther(config, flags);
+  const [project, bundle] = await readProject(config, config.cwd, agentsFolderGiven(config));
+  const [from] = flags.build === undefined && flags.agentDir === undefined ? [project] : await readOther(config, flags);
   const candidate: Candidate = changeProject(from, changes);
-  const stub = flags.stubs === undefined ? undefined : toStub(await importStubs(resolve(cwd, flags.stubs)), flags.stubs);
+  const stub = flags.stubs === undefined ? undefined : await readStubs(resolve(cwd, flags.stubs), flags.stubs);
   const ids = await listIds(session, given, flags);
   if (ids.length === 0) throw new CliError('nothing is played: no conversation fits; `perdura list` shows what there is', EXIT.notFound);
-  const judge = rubric && { name: rubric.name, ...createJudge({ ...rubric, model: project.models(rubric.name) }) };
-  const connection = await openNamespace(temporal);
-  const store = openStore(config);
+  const judge = rubric && {
+    name: rubric.name,
+    ...createJudge({ ...rubric, model: project.models(rubric.name), limits: project.models.limits(rubric.name) }),
+  };
+  const recorded = session.surroundings.recordings;
+  const { recordings, close } = recorded === undefined ? await openRecordings(session, bundle) : { recordings: recorded, close: nothing };
   const file = resolve(cwd, flags.report ?? DEFAULT_REPORT);
   if (flags.report === undefined) await mkdir(dirname(file), { recursive: true });
   const report = openReport(file);
   try {
-    const { workflowService: service } = connection;
-    const { client } = session;
-    const recordings = readRecordings({
-      ...{ service, namespace: temporal.namespace, store, findKey: (id) => client.key(id), replay: createReplay(config, REST_MS) },
-    });
     const played: ReportedConversation[] = [];
     const totals = createTotals();
     const all = whatIf(ids, {
@@ -150,9 +150,30 @@ async function whatIfCommand(frame: CommandFrame, given: readonly string[], flag
     return draw ? { ...answer, draw } : answer;
   } finally {
     await report.close();
-    await store.close();
-    await connection.close();
+    await close();
   }
+}
+
+const nothing = (): Promise<void> => Promise.resolve();
+
+/** Of Temporal and the store, by this folder's code, which may be bundled already. */
+async function openRecordings(
+  { config, client, temporal }: CommandSession,
+  bundle: string | undefined,
+): Promise<{ readonly recordings: Recordings; close(): Promise<void> }> {
+  const { readRecordings } = await import('../../../whatif/recording.js');
+  const connection = await openNamespace(temporal);
+  const store = openStore(config);
+  return {
+    recordings: readRecordings({
+      ...{ service: connection.workflowService, namespace: temporal.namespace, store, findKey: (id) => client.key(id) },
+      replay: createReplay(config, REST_MS, bundle),
+    }),
+    async close() {
+      await store.close();
+      await connection.close();
+    },
+  };
 }
 
 async function readChanges(flags: WhatIfFlags, cwd: string): Promise<{ readonly changes: Changes; readonly lines: readonly string[] }> {
@@ -220,13 +241,18 @@ function agentsFolderGiven(config: Config): (configured?: string) => string {
 }
 
 /** The other agents, or the other checkout, of which only the settings of providers are this one's. */
-async function readOther(config: Config, { build, agentDir }: WhatIfFlags): Promise<Project> {
+async function readOther(config: Config, { build, agentDir }: WhatIfFlags): Promise<readonly [Project, bundle?: string]> {
   const folder = build === undefined ? config.cwd : resolve(config.cwd, build);
   if (agentDir !== undefined) return readProject(config, folder, () => resolve(config.cwd, agentDir));
   return readProject(config, folder, (configured) => agentsFolder({ cwd: folder, agentsDir: join(folder, 'agents') }, configured));
 }
 
-async function readProject(config: Config, cwd: string, agentsAt: (configured?: string) => string): Promise<Project> {
+/** With the code of its workflows, where they are not ours: it has the reducers, and replays what they have made. */
+async function readProject(
+  config: Config,
+  cwd: string,
+  agentsAt: (configured?: string) => string,
+): Promise<readonly [Project, bundle?: string]> {
   const [{ loadUserConfig }, { openProject }, { toolSettings }] = await Promise.all([
     import('../../../extensions/user-config.js'),
     import('../../../whatif/project.js'),
@@ -234,8 +260,9 @@ async function readProject(config: Config, cwd: string, agentsAt: (configured?: 
   ]);
   const extensions = await loadUserConfig(cwd);
   const agentsDir = agentsAt(extensions.agentsDir);
-  return openProject({
-    ...{ cwd, agentsDir, extensions },
+  const { bundle, reducers } = extensions.workflows === undefined ? {} : await bundleWorkflows(extensions.workflows, cwd);
+  const project = openProject({
+    ...{ cwd, agentsDir, extensions, ...(reducers && { reducers }) },
     tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(extensions.tools ?? [])],
     models: createModels({
       ...providerSettings(config),
@@ -245,13 +272,29 @@ async function readProject(config: Config, cwd: string, agentsAt: (configured?: 
     }),
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
   });
+  return [project, bundle];
 }
 
-async function importStubs(file: string): Promise<unknown> {
-  const { importDefault } = await import('../../../extensions/user-config.js');
-  return importDefault(file).catch((cause: unknown) => {
+async function bundleWorkflows(entry: string, cwd: string): Promise<{ readonly bundle?: string; readonly reducers?: Reducers }> {
+  const { bundleCustomWorkflows, reducersIn } = await import('../../../extensions/custom-workflows.js');
+  // A worker has given its warnings, each time that it started.
+  const { code } = await bundleCustomWorkflows(entry, { cwd, log: { warn: () => undefined } });
+  return { bundle: code, reducers: reducersIn(code, resolve(cwd, entry)) };
+}
+
+async function readStubs(file: string, shown: string): Promise<Stub> {
+  const [{ importDefault }, { toStub }] = await Promise.all([
+    import('../../../extensions/user-config.js'),
+    import('../../../whatif/stub.js'),
+  ]);
+  const exported = await importDefault(file).catch((cause: unknown) => {
     throw new CliError(`cannot load --stubs ${file}: ${errorMessage(cause)}`, EXIT.usage, { cause });
   });
+  try {
+    return toStub(exported, shown);
+  } catch (cause) {
+    throw new CliError(errorMessage(cause), EXIT.usage, { cause });
+  }
 }
 
 /** Latest first; those that are named in their order. */
@@ -322,8 +365,8 @@ function describe({ id, skipped, lanes, turns, gaps }: ReportedConversation): St
   return [name, { text: `differs from ${place(divergence)} on${answers}${missing}`, style: 'yellow' }];
 }
 
-function place({ turn, call, what }: Divergence): string {
-  return `${turn}, call ${call} (${what})`;
+function place({ turn, call, of, what }: Divergence): string {
+  return `${turn}, call ${call}${of === undefined ? '' : ` of ${toTerminalLine(of, 100)}`} (${what})`;
 }
 
 function toAnswer(played: readonly ReportedConversation[], report: string): Answer {
