@@ -74,7 +74,7 @@ export async function converse(
   host.observer.opened(state);
   host.played?.listen(dispatch);
   remindOfAgent(host, state);
-  // Before what came together with the start: that is handed out as soon as somebody listens.
+  // Before what came together with the start: that is handed out as soon as handlers are there.
   if (start?.first) dispatch(arrival(start.first, dueId(host) ?? start.first.id ?? host.uuid(), host.now()));
   const updates = handleMessages({ host, state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(host, dispatch, updates.resultOf, reduce);
