@@ -22,6 +22,7 @@ const HELP = `npm run storm -- [options]
   --redis-cluster    a Redis Cluster of six processes, whose masters are killed, and nothing else: 50 at a time, every 20 s
   --cluster          Temporal as a cluster on PostgreSQL, whose processes are killed; it is compiled first, in minutes
   --builds           workers of two builds, v1 and v2 (Worker Versioning), and deploys and roll-backs among the faults
+  --again            then each conversation is played again (\`perdura whatif\`), which must be the same
   --bad-week         no chance: the drill of a bad week, day by day, on a Temporal cluster and a Redis Cluster (5 minutes, 6 people)
   --at-once N        conversations at a time (12)
   --every-ms N       milliseconds between two faults, on average (3000)
@@ -92,6 +93,7 @@ function read(args) {
       keep: { type: 'boolean' },
       cluster: { type: 'boolean' },
       builds: { type: 'boolean' },
+      again: { type: 'boolean' },
       'bad-week': { type: 'boolean' },
       output: { type: 'string', short: 'o' },
       help: { type: 'boolean' },
@@ -115,7 +117,7 @@ function read(args) {
     return value;
   };
   const badWeek = values['bad-week'] ?? false;
-  if (badWeek && ['store', 'redis-cluster', 'cluster', 'builds', 'seed', 'every-ms'].some((name) => values[name] !== undefined))
+  if (badWeek && ['store', 'redis-cluster', 'cluster', 'builds', 'again', 'seed', 'every-ms'].some((name) => values[name] !== undefined))
     throw usage('--bad-week has its own servers and its own order: leave out all but --minutes, --at-once, --keep and --output');
   const isCluster = values['redis-cluster'] ?? false;
   if (isCluster && (values.store !== undefined || values.builds))
@@ -129,6 +131,7 @@ function read(args) {
     keep: values.keep ?? false,
     cluster: badWeek || (values.cluster ?? false),
     builds: values.builds ?? false,
+    again: values.again ?? false,
     badWeek,
     json: oneOf('output', ['json', 'text'], 'text') === 'json',
   };

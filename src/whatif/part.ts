@@ -7,7 +7,7 @@ import type { ModelStepInput, ToolPlan } from '../conversation/turn/model-step-e
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { RecordedAnswers } from './answers.js';
-import type { Happening, RecordedStep, Track } from './recording.js';
+import { TIMER, type Happening, type RecordedStep, type Track } from './recording.js';
 import type { ReportedCall } from './report.js';
 import { createTurnLog, type TurnLog } from './turn-log.js';
 
@@ -27,21 +27,22 @@ export interface Part {
   /** Told of each model call that is answered, by its id. */
   onAnswer(listen: (call: string) => void): void;
   readonly held: Held[];
-  /** A model step begins: the recorded one that it stands for. */
-  begin(input: ModelStepInput): RecordedStep | undefined;
+  hold(one: Held): void;
+  /** An attempt of a model step begins: the recorded step that it stands for. */
+  begin(input: ModelStepInput, attempt: number): RecordedStep | undefined;
   /** Which one that was. */
-  present(): { readonly step: RecordedStep | undefined; readonly input: ModelStepInput } | undefined;
+  present(): { readonly step: RecordedStep | undefined; readonly input: ModelStepInput; readonly isRepeated?: true } | undefined;
+  /** That one is to end as it did then, whatever comes of it. */
+  repeat(): void;
   memoryVersion(): string;
   /** What prompts began with then, as of the present call. */
   head(): PromptHead | undefined;
   readonly sources: Map<string, ReportedCall['source']>;
   readonly modelMs: Map<string, number>;
-  /** Of kinds of events that other conversations of the tree bring. */
-  heard(kind: ConversationEvent['kind']): number;
   plans(): Iterable<{ readonly plans: readonly ToolPlan[]; readonly names: readonly string[] }>;
 }
 
-/** An effect that has been done, and that its conversation has not heard of. */
+/** An effect that has been done, a wait that is over, or what another conversation has sent: its conversation has not heard of it. */
 export interface Held {
   readonly effect: string;
   readonly of: string;
@@ -52,8 +53,8 @@ export function createPart(id: string, track: Track | undefined, answers: Record
   const sources = new Map<string, ReportedCall['source']>();
   const modelMs = new Map<string, number>();
   const log = createTurnLog({ modelMs: (call) => modelMs.get(call), findSource: (call) => sources.get(call) });
-  const tries = new Map<string, number>();
-  const heard = new Map<string, number>();
+  const held: Held[] = [];
+  const begun = new WeakSet<RecordedStep>();
   let listener = (_call: string): void => undefined;
   let state: ConversationState | undefined;
   let present: ReturnType<Part['present']>;
@@ -62,13 +63,18 @@ export function createPart(id: string, track: Track | undefined, answers: Record
   let before = track?.opened.counters.slot ?? 0;
 
   return {
-    ...{ id, track, answers, log, held: [], sources, modelMs },
+    ...{ id, track, answers, log, held, sources, modelMs },
+    hold(one) {
+      // Its loop waits once at a time: who waits anew has given up the wait before.
+      const given = one.effect === TIMER.effect ? held.findIndex(({ effect }) => effect === TIMER.effect) : -1;
+      if (given >= 0) held.splice(given, 1);
+      held.push(one);
+    },
     state: () => state,
     opened(now) {
       state = now;
     },
     event(event) {
-      heard.set(event.kind, (heard.get(event.kind) ?? 0) + 1);
       if (!state) return;
       state = apply(state, event);
       log.add(event, state);
@@ -79,12 +85,10 @@ export function createPart(id: string, track: Track | undefined, answers: Record
     },
     onAnswer: (listen) => void (listener = listen),
     before: () => before,
-    begin(input) {
-      const { id: call } = input.call;
-      const tried = tries.get(call) ?? 0;
-      tries.set(call, tried + 1);
-      const steps = track?.steps(call) ?? [];
-      const step = steps[Math.min(tried, steps.length - 1)];
+    begin(input, attempt) {
+      const steps = track?.steps(input.call.id) ?? [];
+      const step = attempt > 1 ? present?.step : (steps.find((one) => !begun.has(one)) ?? steps.at(-1));
+      if (step) begun.add(step);
       const configured = step?.result?.configured;
       if (configured?.kind === 'settings') version = configured.settings.memory.version;
       if (step?.result?.kind === 'answered') head = step.result.answer.head ?? head;
@@ -92,9 +96,11 @@ export function createPart(id: string, track: Track | undefined, answers: Record
       return step;
     },
     present: () => present,
+    repeat() {
+      if (present) present = { ...present, isRepeated: true };
+    },
     memoryVersion: () => version,
     head: () => head,
-    heard: (kind) => heard.get(kind) ?? 0,
     *plans() {
       for (const { result } of track?.known() ?? []) {
         if (result?.kind !== 'answered') continue;
@@ -106,15 +112,9 @@ export function createPart(id: string, track: Track | undefined, answers: Record
 }
 
 /** Whether a person would send it now: what came while nothing went on waits until nothing goes on. */
-export function fits(part: Part, happening: Happening, taken: (kind: ConversationEvent['kind']) => number): boolean {
-  switch (happening.kind) {
-    case 'end':
-      return part.held.some(({ effect, of }) => effect === happening.effect && of === happening.of);
-    case 'relative':
-      return part.heard(happening.event) > taken(happening.event);
-    case 'input':
-      return happening.turn !== null || part.state()?.turn === null || happening.event.kind === 'consolidation-ended';
-  }
+export function fits(part: Part, happening: Happening): boolean {
+  if (happening.kind === 'end') return part.held.some(({ effect, of }) => effect === happening.effect && of === happening.of);
+  return happening.turn !== null || part.state()?.turn === null || happening.event.kind === 'consolidation-ended';
 }
 
 /**

@@ -5,7 +5,6 @@
  */
 import { join } from 'node:path';
 import type { Recorded, ToolEnd } from '../activities/dependencies.js';
-import type { ConversationEvent } from '../conversation/event.js';
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { errorMessage } from '../platform/errors.js';
 import { turnId } from '../records/identity.js';
@@ -14,7 +13,7 @@ import { readAnswers } from './answers.js';
 import { createComparison, type Comparison } from './compare.js';
 import { createPart, fits, toBring, type Part } from './part.js';
 import type { Candidate, Project } from './project.js';
-import { openTrack, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
+import { openTrack, TIMER, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
 import type { Lane, PlayedLane, ToolPolicy } from './report.js';
 import { IN_SANDBOX, isOfServers } from './sandbox.js';
 import { standIn, type Stub } from './stub.js';
@@ -198,13 +197,6 @@ interface Conducting {
 /** Until nothing is left of the recording, and what goes on by then has come to rest. */
 async function conduct({ engine }: World, { parts, root, options, stopping, addChildren }: Conducting): Promise<void> {
   const { clock } = engine;
-  const relatives = new Map<Part, Map<ConversationEvent['kind'], number>>();
-  const countTaken = (part: Part): Map<ConversationEvent['kind'], number> => {
-    const counts = relatives.get(part) ?? new Map<ConversationEvent['kind'], number>();
-    relatives.set(part, counts);
-    return counts;
-  };
-  const isReady = (part: Part, happening: Happening): boolean => fits(part, happening, (kind) => countTaken(part).get(kind) ?? 0);
   const release = (part: Part, effect: string, of: string): boolean => {
     const at = part.held.findIndex((one) => one.effect === effect && one.of === of);
     if (at < 0) return false;
@@ -222,12 +214,10 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     const events = happenings.flatMap((one) => (one.kind === 'input' ? (toBring(part, one.event) ?? []) : []));
     const wanted = options.candidate.model === undefined ? events : events.filter(({ kind }) => kind !== 'model-set');
     const ends = happenings.flatMap((one) => (one.kind === 'end' ? [one] : []));
-    const counts = countTaken(part);
-    for (const one of happenings) if (one.kind === 'relative') counts.set(one.event, (counts.get(one.event) ?? 0) + 1);
     await track.take();
     await addChildren(track);
     if (wanted.length > 0) engine.bring(part.id, wanted);
-    for (const { effect, of } of ends) release(part, effect, of);
+    for (const { effect, of, event } of ends) if (!release(part, effect, of) && event) engine.bring(part.id, [event]);
   };
   /** What the recording does not have ends at once. */
   const releaseOthers = (): boolean => {
@@ -238,6 +228,8 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
         const name = `${effect}/${of}`;
         const held = (counts.get(name) ?? 0) + 1;
         counts.set(name, held);
+        // What came first then comes first now: a wait is not over before.
+        if (effect === TIMER.effect && part.track?.batch()) continue;
         if (held > (part.track?.pending(effect, of) ?? 0)) hasReleased = release(part, effect, of) || hasReleased;
       }
     }
@@ -259,7 +251,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     if (stopping.stopped()) return;
     if (releaseOthers()) continue;
     const all = waiting();
-    const ready = all.find(({ part, batch }) => batch.every((one) => isReady(part, one)));
+    const ready = all.find(({ part, batch }) => batch.every((one) => fits(part, one)));
     const next = ready ?? all[0];
     if (!next) {
       if (rest(engine, root, stopping) === 'over') return;
@@ -275,13 +267,18 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
       await bring(ready.part, ready.batch);
       continue;
     }
+    // No conversation of the tree sends it: a person has sent it to the sub-agent itself.
+    if (next.batch.every((one) => one.kind === 'end' && one.event)) {
+      await bring(next.part, next.batch);
+      continue;
+    }
     // Nothing goes on by itself: what the recording waits for does not come. What ended later then may have to end first now.
     const stuck = [next.part, ...parts.values()].find(({ held }) => held.length > 0);
     if (stuck) {
       stuck.held.shift()?.release();
       continue;
     }
-    const isBlocked = next.batch.some((one) => one.kind === 'input' && !isReady(next.part, one));
+    const isBlocked = next.batch.some((one) => one.kind === 'input' && !fits(next.part, one));
     if (isBlocked && rest(engine, next.part, stopping) === 'going') {
       if (++idle > MAX_IDLE_STEPS) return stopping.stop({ turn: currentTurn(next.part), why: 'it does not come to rest' });
       continue;

@@ -7,9 +7,12 @@ import { policyOf } from '../conversation/effect-table.js';
 import type { Effect, EffectEvent } from '../conversation/effect.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Run } from '../conversation/replay/past.js';
+import type { StepFailure } from '../conversation/outbox/writes.js';
+import type { ChildNews } from '../conversation/protocol/human-input.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { ModelStepInput, ModelStepResult, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import { findRuns, readPages, type FoundRun, type History, type HistoryEvent, type HistoryService } from '../heal/fetch-runs.js';
+import type { JsonValue } from '../records/message.js';
 import { counted } from '../records/text.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { createTurnLog, type TurnLog } from './turn-log.js';
@@ -36,9 +39,8 @@ export interface RecordedConversation {
 export type Happening =
   /** `turn`: the number of the turn that was running; null: none was. */
   | { readonly kind: 'input'; readonly event: ConversationEvent; readonly turn: number | null; readonly at: number }
-  | { readonly kind: 'end'; readonly effect: string; readonly of: string; readonly at: number }
-  /** What another conversation of the same tree sent. */
-  | { readonly kind: 'relative'; readonly event: ConversationEvent['kind']; readonly at: number };
+  /** Of an effect, or of a wait (`time-passed`). `event`: what another conversation of the same tree sent. */
+  | { readonly kind: 'end'; readonly effect: string; readonly of: string; readonly at: number; readonly event?: ConversationEvent };
 
 export interface RecordedEffect {
   readonly effect: Effect;
@@ -46,12 +48,11 @@ export interface RecordedEffect {
   readonly ended?: Extract<EffectEvent, { kind: 'effect-completed' | 'effect-failed' }>;
 }
 
-/** A model step of the recording. `result` is absent where it came to nothing. */
+/** A model step of the recording. Without `result` and `failure`: it has no end there. */
 export interface RecordedStep {
   readonly input: ModelStepInput;
   readonly result?: ModelStepResult;
-  readonly startedAt: number;
-  readonly endedAt?: number;
+  readonly failure?: StepFailure;
 }
 
 export interface Track {
@@ -68,6 +69,8 @@ export interface Track {
   /** Of this kind and name, in their order; see `nameEffect`. */
   effects(effect: string, of: string): readonly RecordedEffect[];
   tool(call: string): ToolFinished | undefined;
+  /** What the store had of an effect that was given up, when it was told so; undefined: nothing. */
+  committed(effect: string): JsonValue | undefined;
   /** All model steps that are in memory. */
   known(): Iterable<RecordedStep>;
   /** Effects of this kind and name that have not come to an end yet, and are in memory. */
@@ -105,6 +108,11 @@ const FROM_PARENT: ReadonlySet<ConversationEvent['kind']> = new Set(['decided', 
 export function nameEffect({ effect, id, input }: Pick<Effect, 'effect' | 'id'> & { readonly input: unknown }): string {
   if (effect === 'model-step') return (input as ModelStepInput).call.id;
   return effect === 'run-tool' ? id : '';
+}
+
+/** The same, of an activity: its effect's id is not known here. */
+export function nameActivity(effect: string, input: unknown): string {
+  return nameEffect({ effect, id: (input as { callId?: string }).callId ?? '', input } as Parameters<typeof nameEffect>[0]);
 }
 
 export async function openTrack(conversation: RecordedConversation, options: { readonly consolidates: boolean }): Promise<Track> {
@@ -171,6 +179,7 @@ export async function openTrack(conversation: RecordedConversation, options: { r
     steps: (call) => windows.flatMap(({ steps }) => steps.get(call) ?? []),
     effects: (effect, of) => windows.flatMap(({ effects }) => effects.get(`${effect}/${of}`) ?? []),
     tool: (call) => windows.reduce<ToolFinished | undefined>((found, { tools }) => tools.get(call) ?? found, undefined),
+    committed: (effect) => windows.reduce<JsonValue | undefined>((found, { committed }) => committed.get(effect) ?? found, undefined),
     pending(effect, of) {
       return windows.reduce((sum, { unended }) => sum + (unended.get(`${effect}/${of}`) ?? 0), 0);
     },
@@ -189,6 +198,7 @@ interface Window {
   readonly steps: ReadonlyMap<string, readonly RecordedStep[]>;
   readonly effects: ReadonlyMap<string, readonly RecordedEffect[]>;
   readonly tools: ReadonlyMap<string, ToolFinished>;
+  readonly committed: ReadonlyMap<string, JsonValue>;
   /** By kind and name: effects whose ends have not been brought, or never came. */
   readonly unended: Map<string, number>;
   readonly children: readonly string[];
@@ -203,6 +213,7 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
   const steps = new Map<string, RecordedStep[]>();
   const effects = new Map<string, RecordedEffect[]>();
   const tools = new Map<string, ToolFinished>();
+  const committed = new Map<string, JsonValue>();
   const unended = new Map<string, number>();
   const children: string[] = [];
   const running = new Map<string, { readonly name: string; readonly at: number; readonly effect: Effect; readonly step: number }>();
@@ -237,7 +248,7 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
       if (effect.effect === 'model-step') {
         const tried = steps.get(of) ?? [];
         steps.set(of, tried);
-        tried.push({ input: effect.input, startedAt: at });
+        tried.push({ input: effect.input });
       }
     } else if (event.kind === 'effect-completed' || event.kind === 'effect-failed') {
       const begun = running.get(`${event.effect}/${event.id}`);
@@ -246,13 +257,13 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
         const of = nameEffect(begun.effect);
         const all = effects.get(begun.name);
         if (all) all[begun.step] = { effect: begun.effect, startedAt: begun.at, ended: event };
-        if (event.kind === 'effect-completed' && event.effect === 'model-step') {
+        if (begun.effect.effect === 'model-step') {
           const tried = steps.get(of);
           const last = tried?.pop();
-          if (last) tried?.push({ ...last, result: event.output, endedAt: at });
-          for (const tool of event.output.tools) tools.set(tool.callId, tool);
+          if (last && event.kind === 'effect-failed') tried?.push({ ...last, failure: event.failure });
+          if (last && event.kind === 'effect-completed' && event.effect === 'model-step') tried?.push({ ...last, result: event.output });
         }
-        if (event.kind === 'effect-completed' && event.effect === 'run-tool') tools.set(event.output.callId, event.output);
+        if (event.kind === 'effect-completed') noteOutput(event, { tools, committed });
         // Sub-agents are begun and heard without an activity.
         if (policyOf(begun.effect)) add({ kind: 'end', effect: event.effect, of, at }, end);
         else isOpen = false;
@@ -262,14 +273,57 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
       (isSubAgent && FROM_PARENT.has(event.kind)) ||
       (consolidates && event.kind === 'consolidation-ended')
     ) {
+      const of = 'callId' in event ? event.callId : '';
+      count(unended, `${event.kind}/${of}`, 1);
       isOpen = false;
-      add({ kind: 'relative', event: event.kind, at }, end);
+      add({ kind: 'end', effect: event.kind, of, at, event }, end);
+      isOpen = false;
+    } else if (event.kind === 'time-passed') {
+      count(unended, `${TIMER.effect}/${TIMER.of}`, 1);
+      isOpen = false;
+      add({ kind: 'end', ...TIMER, at }, end);
       isOpen = false;
     } else if (INPUTS.has(event.kind)) add({ kind: 'input', event, turn: state.turn?.number ?? null, at }, end);
     else isOpen = false;
     state = apply(state, event);
   }
-  return { run, batches, steps, effects, tools, unended, children };
+  return { run, batches, steps, effects, tools, committed, unended, children };
+}
+
+function noteOutput(
+  event: Extract<EffectEvent, { kind: 'effect-completed' }>,
+  { tools, committed }: { readonly tools: Map<string, ToolFinished>; readonly committed: Map<string, JsonValue> },
+): void {
+  if (event.effect === 'run-tool') tools.set(event.output.callId, event.output);
+  if (event.effect === 'model-step') for (const tool of event.output.tools) tools.set(tool.callId, tool);
+  if (event.effect !== 'model-step' && event.effect !== 'store-step') return;
+  for (const { effect, result } of event.output.written.committed ?? []) committed.set(effect, result);
+}
+
+export const TIMER = { effect: 'time-passed', of: '' } as const;
+
+/** As `nameEffect`, for a timer, and for what one conversation of a tree sends another by a signal: the event that it becomes. */
+export function nameSignal(
+  signal: string,
+  argument: unknown,
+): { readonly effect: ConversationEvent['kind']; readonly of: string } | undefined {
+  const { callId = '', kind } = (argument ?? {}) as { readonly callId?: string; readonly kind?: ChildNews['kind'] };
+  switch (signal) {
+    case 'child':
+      return { effect: kind === 'asks' ? 'child-asks' : kind === 'control' ? 'child-stepped' : 'child-ended', of: callId };
+    case 'parent':
+      return { effect: 'parent-ordered', of: '' };
+    case 'decide':
+      return { effect: 'decided', of: '' };
+    case 'interrupt':
+      return { effect: 'interrupt-requested', of: '' };
+    case 'timer':
+      return TIMER;
+    case 'consolidated':
+      return { effect: 'consolidation-ended', of: '' };
+    default:
+      return undefined;
+  }
 }
 
 // Recorded conversations as Temporal and the store have them: each run is fetched and replayed when it is its turn.

@@ -3,11 +3,11 @@
  * are called; nothing else leaves it.
  */
 import { Context } from '@temporalio/activity';
-import type { Activities } from '../activities/index.js';
+import { playAgain } from './again.js';
 import type { ConversationDependencies, Recorded } from '../activities/dependencies.js';
 import { assemble } from '../assemble.js';
 import type { ConversationState } from '../conversation/state.js';
-import { writeAgain } from '../heal/heal.js';
+import type { ModelAnswer } from '../conversation/turn/model-step-effects.js';
 import { ModelFailure, type Model, type ModelHook, type ModelRequest, type ModelResponse, type ToolDescription } from '../models/model.js';
 import type { Models } from '../models/known-models.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
@@ -17,7 +17,7 @@ import { startMemoryTemporal, type MemoryTemporal } from '../testing/engine/conn
 import { createFileStore } from '../stores/file/index.js';
 import type { Store } from '../stores/store.js';
 import type { Part } from './part.js';
-import { nameEffect, type RecordedStep } from './recording.js';
+import { nameActivity, nameSignal, type RecordedStep } from './recording.js';
 import type { Candidate, Project } from './project.js';
 import type { SentRequest } from './compare.js';
 import { createPlans, createSandboxStore, inSandbox, onlyRead, recordedServers } from './sandbox.js';
@@ -72,8 +72,8 @@ export function openWorld(options: WorldOptions): World {
       hold(id, name, input) {
         const part = findPart(id);
         if (!part || NOT_HELD.has(name)) return Promise.resolve();
-        const of = nameEffect({ effect: name, id: (input as { callId?: string }).callId ?? '', input } as Parameters<typeof nameEffect>[0]);
-        return new Promise((release) => part.held.push({ effect: name, of, release }));
+        const { effect, of } = nameSignal(name, input) ?? { effect: name, of: nameActivity(name, input) };
+        return new Promise((release) => part.hold({ effect, of, release }));
       },
     },
   });
@@ -110,8 +110,7 @@ export function openWorld(options: WorldOptions): World {
       },
     },
   );
-  const played = playedActivities(activities, { present, store, isRecorded });
-  engine.serve(played);
+  engine.serve(playAgain(activities, { present, store, isRecorded }));
   return {
     engine,
     store,
@@ -125,53 +124,6 @@ export function openWorld(options: WorldOptions): World {
 
 /** Handlers ask for these; no conversation waits for their order. */
 const NOT_HELD: ReadonlySet<string> = new Set(['recall', 'heal', 'consolidate', 'remember', 'forget', 'review', 'care', 'post-webhook']);
-
-interface Playing {
-  readonly present: () => Part | undefined;
-  readonly store: Store;
-  readonly isRecorded: boolean;
-}
-
-function playedActivities(activities: Activities, { present, store, isRecorded }: Playing): Activities {
-  const answered = <Input extends object, Output>(
-    name: 'compact' | 'rewind' | 'open-origin',
-    perform: (input: Input) => Promise<Output>,
-  ) => {
-    const used = new Map<Part, number>();
-    return async (input: Input): Promise<Output> => {
-      const part = present();
-      const all = part?.track?.effects(name, '').filter(({ ended }) => ended?.kind === 'effect-completed') ?? [];
-      const then = all.find(({ effect }, at) => at >= (used.get(part as Part) ?? 0) && isSameInput(effect.input, input));
-      if (!part?.track || !then || then.ended?.kind !== 'effect-completed' || (name === 'compact' && !isRecorded)) return perform(input);
-      used.set(part, all.indexOf(then) + 1);
-      const output = then.ended.output as Output;
-      await writeAgain(store, part.track.conversation.key, [{ kind: 'completed', name, input, output }]);
-      return output;
-    };
-  };
-  return {
-    ...activities,
-    'model-step'(input) {
-      present()?.begin(input);
-      return activities['model-step'](input);
-    },
-    compact: answered('compact', activities.compact),
-    rewind: answered('rewind', activities.rewind),
-    'open-origin': answered('open-origin', activities['open-origin']),
-    'ask-memory': (input) => (isRecorded ? Promise.resolve() : activities['ask-memory'](input)),
-    // A title is for lists, and no list has this one.
-    title: () => Promise.resolve({ usage: NO_USAGE }),
-    deliver: () => Promise.resolve(),
-  };
-}
-
-/** Of what decides the result: the rest are counts, which another model's answers change. */
-const COUNTED = ['session', 'leftOut', 'context', 'currentTurn', 'chosen', 'to', 'before', 'waiting', 'slot', 'origin'] as const;
-
-function isSameInput(recorded: object, played: object): boolean {
-  const pick = (input: object): string => JSON.stringify(COUNTED.map((field) => (input as Record<string, unknown>)[field] ?? null));
-  return pick(recorded) === pick(played);
-}
 
 function recalledThen(part: Part | undefined, call: string): string | null | undefined {
   const steps = part?.track?.steps(call) ?? [];
@@ -226,17 +178,23 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
       const call = part && due.get(part);
       if (!part || !call) return model.stream(request, given);
       due.delete(part);
-      const step = answeredStep(part, call.call);
-      if (!step && wasStopped(part, call.call)) return { blocks: [], stop: 'interrupted', usage: NO_USAGE };
+      const step = part.present()?.step;
+      // It had come to nothing, as far as its conversation knew, but the store had it.
+      const kept = step?.result ? undefined : (part.track?.committed(call.call) as { readonly answer?: ModelAnswer } | undefined)?.answer;
+      if (kept) return { blocks: kept.blocks, stop: kept.stop, usage: kept.usage };
       const sent = isBaseline ? await asThen(options.recorded, part, call.request) : call.request;
-      const isSame = await options.sends(part, step, { model: call.model, request: sent }, rebuilding(part));
+      const isAsked = step?.result?.kind === 'answered' || step?.result?.kind === 'failed';
+      const isSame = await options.sends(part, isAsked ? step : undefined, { model: call.model, request: sent }, rebuilding(part));
       const result = step?.result;
       // What a person has cut short cannot be cut there again.
       if (result?.kind === 'answered' && result.answer.stop === 'interrupted') {
         const { blocks, usage } = result.answer;
         return { blocks, stop: 'interrupted', usage } satisfies ModelResponse;
       }
-      if (result?.kind === 'failed' && isSame) throw toModelFailure(result.failure);
+      if (result?.kind === 'failed' && isSame) {
+        part.repeat();
+        throw new ModelFailure('invalid-request', result.failure.message);
+      }
       const began = performance.now();
       const answer = await model.stream(isBaseline ? { ...request, system: sent.system, tools: sent.tools } : request, given);
       part.modelMs.set(call.call, Math.round(performance.now() - began));
@@ -271,17 +229,6 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
   };
 }
 
-function answeredStep(part: Part, call: string): RecordedStep | undefined {
-  return part.track?.steps(call).findLast(({ result }) => result?.kind === 'answered' || result?.kind === 'failed');
-}
-
-/** A person stopped it before anything of an answer was there: where the candidate's would have been by then, nothing says. */
-function wasStopped(part: Part, call: string): boolean {
-  const last = part.track?.steps(call).at(-1);
-  if (last?.endedAt === undefined) return false;
-  return last.result === undefined || (last.result.kind === 'deferred' && last.result.reason === 'stopped');
-}
-
 async function asThen(recorded: Store, part: Part, request: ModelRequest): Promise<ModelRequest> {
   const head = part.head();
   if (!head || !part.track) return request;
@@ -290,21 +237,4 @@ async function asThen(recorded: Store, part: Part, request: ModelRequest): Promi
   if (system === undefined || tools === undefined) return request;
   const { sharedSystem: _, ...rest } = request;
   return { ...rest, system, tools: JSON.parse(tools) as ModelRequest['tools'] };
-}
-
-function toModelFailure({
-  type,
-  message,
-  retryAfterMs,
-  status,
-}: {
-  type: string;
-  message: string;
-  retryAfterMs?: number;
-  status?: number;
-}): ModelFailure {
-  return new ModelFailure(type as ModelFailure['kind'], message, {
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(status !== undefined && { status }),
-  });
 }

@@ -23,6 +23,7 @@ import { createJournal, wordsOf, type Journal } from './journal.js';
 import { startLoad } from './load.js';
 import { createStormModel, type StormModel } from './model.js';
 import { talk, type Talk, type TalkOptions } from './person.js';
+import { playAgain } from './played-again.js';
 import { chance, chanceOf, pick, seed } from './random.js';
 import { toReport, type StormReport, type Violation } from './report.js';
 import { startWrongRedis } from './wrong-redis.js';
@@ -34,6 +35,8 @@ export interface StormOptions {
   readonly cluster: boolean;
   /** Workers are of two builds (Worker Versioning), of which now one and now the other takes what is new. */
   readonly builds: boolean;
+  /** Then all of them are played again (whatif), with nothing changed. */
+  readonly again: boolean;
   /** Conversations at a time. */
   readonly atOnce: number;
   readonly betweenFaultsMs: number;
@@ -164,8 +167,10 @@ async function storm(
 
   const replayed = await replayAll(scene, Infinity, undefined, builds?.codes);
   const effects = await checkEffects(storeLog);
+  const again = options.again ? await playAgain(scene) : undefined;
   violations.push(
     ...ofHistories(replayed),
+    ...(again?.violations ?? []),
     ...effects.violations.map((what): Violation => ({ row: 'an effect is committed once', what })),
     ...model.doubled.map((id): Violation => ({ row: 'no message is doubled', what: `${id} stood twice in one request` })),
     ...scene.api.problems.map((what): Violation => ({ row: 'no request is malformed', what })),
@@ -179,6 +184,7 @@ async function storm(
     census: censusOf(replayed.map(({ history }) => history)),
     sideEffects: scene.ledger().filter(({ what, name }) => what === 'start' && name === 'pay').length,
     lostAnswers: wrongRedis?.lost() ?? 0,
+    playedAgain: { conversations: again?.conversations ?? 0, turns: again?.turns ?? 0 },
   });
 }
 

@@ -4,7 +4,7 @@ import { render } from './report.js';
 
 interface Given extends Pick<
   StormOptions,
-  'minutes' | 'store' | 'cluster' | 'builds' | 'atOnce' | 'betweenFaultsMs' | 'keep' | 'keepIn' | 'mayMount'
+  'minutes' | 'store' | 'cluster' | 'builds' | 'again' | 'atOnce' | 'betweenFaultsMs' | 'keep' | 'keepIn' | 'mayMount'
 > {
   readonly seed: number;
   readonly json: boolean;

@@ -28,6 +28,7 @@ interface Measured {
   readonly sideEffects: number;
   /** Of Redis, after it had made them. */
   readonly lostAnswers: number;
+  readonly playedAgain: StormReport['playedAgain'];
   readonly keptIn?: string;
 }
 
@@ -59,6 +60,8 @@ export interface StormReport {
     readonly effectOperations: number;
     readonly unheard: number;
   };
+  /** With nothing changed, by whatif; 0 where that was not asked for. */
+  readonly playedAgain: { readonly conversations: number; readonly turns: number };
   readonly turnSeconds: { readonly count: number; readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
   readonly memoryMiB: Readonly<Record<string, number>>;
   readonly census: Census;
@@ -95,6 +98,7 @@ export function toReport(measured: Measured): StormReport {
       effectOperations: effects.operations,
       unheard: effects.unheard,
     },
+    playedAgain: measured.playedAgain,
     turnSeconds: { count: ms.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
     memoryMiB: Object.fromEntries(
       Object.entries({ ...faults.memory, 'this program': process.resourceUsage().maxRSS * 1024 }).map(([name, bytes]) => [
@@ -135,6 +139,7 @@ export function render(report: StormReport): string {
     ['histories that do not replay', `${report.unreplayable} of ${report.histories}`],
     ['conversations that are stuck', report.stuck],
     ['processes that ended by themselves', report.crashed],
+    ['played again, differing', `${report.playedAgain.conversations}, ${count(report, 'a conversation plays again as it was')}`],
     ['a turn, p50 / p95 / p99 / at most', `${turns.p50} / ${turns.p95} / ${turns.p99} / ${turns.max} s (${turns.count} turns)`],
     ['memory at most', words(report.memoryMiB, ' MiB')],
   ];

@@ -13,7 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([
   ['redis, workers of two builds', ['--store', 'redis', '--builds']],
-  ['files', ['--store', 'files']],
+  ['files, and all of it played again', ['--store', 'files', '--again']],
   ['a cluster of Redis', ['--redis-cluster', '--minutes', '0.6', '--every-ms', '6000']],
 ])(
   'a storm of a minute: everything that must hold holds, and nothing is left behind (%s)',
@@ -22,7 +22,7 @@ test.each([
     const { code, stdout, stderr } = await storm(folder, ...args);
     if (code !== 0 && code !== 1) throw new Error(stderr);
     const report = JSON.parse(stdout) as StormReport;
-    const { violations, kills, messages, answers, checked, census, turnSeconds } = report;
+    const { violations, kills, messages, answers, checked, census, turnSeconds, playedAgain } = report;
     figure(
       `storm on ${store} (seed ${SEED}): ${kills} kills, ${messages} messages, ${answers} answers, ${report.histories} histories, ` +
         `${checked.queueOperations} + ${checked.effectOperations} operations; a turn ${turnSeconds.p50} s (p50), ${turnSeconds.max} s at most`,
@@ -31,7 +31,8 @@ test.each([
     expect({ code, left: readdirSync(folder).filter((name) => name.startsWith('perdura')) }).toEqual({ code: 0, left: [] });
     // A storm in which these did not happen proves nothing.
     const happened = { kills, messages, answers, queue: checked.queueOperations, effects: checked.effects, updates: census.updates };
-    for (const [name, count] of Object.entries({ ...happened, handOvers: census.handOvers }))
+    const again = options.includes('--again') ? { playedAgain: playedAgain.turns } : {};
+    for (const [name, count] of Object.entries({ ...happened, ...again, handOvers: census.handOvers }))
       expect({ [name]: count }).not.toEqual({ [name]: 0 });
   },
   1_800_000,

@@ -88,8 +88,11 @@ export interface Playing {
   readonly lifeFor: (workflowId: string) => string | undefined;
   /** The state that its first run began with. */
   readonly openedAs: (workflowId: string) => ConversationState | undefined;
-  /** An activity has ended: its workflow hears of it once this resolves. Time may pass meanwhile. */
-  readonly hold: (workflowId: string, name: keyof Activities, input: unknown) => Promise<void>;
+  /**
+   * An activity has ended, another workflow has sent a signal of that name, or a `timer` is due: the workflow hears of it once this
+   * resolves. Time may pass meanwhile.
+   */
+  readonly hold: (workflowId: string, name: string, input: unknown) => Promise<void>;
 }
 
 export interface Engine {
@@ -162,6 +165,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
       observer: observe?.(made) ?? SILENT,
       opened: links.continuedFrom === undefined ? playing?.openedAs(request.workflowId) : undefined,
       isServed: () => workers.length > 0,
+      ...(playing && { timerHeld: () => playing.hold(request.workflowId, 'timer', null) }),
       runActivity: (name, input, options, stop) => perform(made, name, input, options, stop),
       startChild(type, { workflowId, args, memo }) {
         const parent = { workflowId: request.workflowId, runId };
@@ -171,7 +175,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
         });
         return { ended };
       },
-      signal,
+      signal: sendBetween,
       continueAsNew(argument, left) {
         const { firstRunId: first, attributes: kept, memo, parent } = made;
         const next = begin(
@@ -207,6 +211,15 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
     const execution = latest.get(workflowId);
     if (execution?.status !== 'RUNNING') throw new Error(`workflow not found: ${workflowId}`);
     execution.run.deliver({ kind: 'signal', name, args });
+  };
+
+  /** Of one that ended before it came, nobody hears. */
+  const sendBetween: typeof signal = (workflowId, name, args) => {
+    if (!playing) return signal(workflowId, name, args);
+    if (latest.get(workflowId)?.status !== 'RUNNING') throw new Error(`workflow not found: ${workflowId}`);
+    void playing.hold(workflowId, name, args[0]).then(() => {
+      if (latest.get(workflowId)?.status === 'RUNNING') signal(workflowId, name, args);
+    });
   };
 
   const result = async (execution: Execution): Promise<unknown> => {

@@ -52,6 +52,8 @@ export interface RunEngine {
   readonly opened?: ConversationState | undefined;
   /** Whether a worker is there. */
   isServed(): boolean;
+  /** A timer is due: its run hears of it once this resolves. Absent: at once. */
+  readonly timerHeld?: () => Promise<void>;
   runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<Attempted>;
   startChild(type: string, options: ChildStartOptions): { readonly ended: Promise<unknown> };
   /** Throws where it does not run. */
@@ -243,12 +245,13 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       conditions.push(one);
       if (ms === undefined) return;
       note({ timerStartedEventAttributes: {} });
-      const due = (): void =>
+      const fire = (): void =>
         resume({ timerFiredEventAttributes: {} }, () => {
           if (!conditions.includes(one)) return;
           conditions = conditions.filter((other) => other !== one);
           one.go(false);
         });
+      const due = (): void => (engine.timerHeld ? void engine.timerHeld().then(fire) : fire());
       timer.forget = clock.at(time + ms, options?.summary ?? '', due);
       timers.add(timer.forget);
     });

@@ -4,6 +4,7 @@ import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import {
   ApplicationFailure,
   CancelledFailure,
+  TimeoutFailure,
   noopMetricMeter,
   type ActivityCancellationDetails,
   type ActivityOptions,
@@ -57,7 +58,8 @@ export function asJson<T>(value: T): T {
 }
 
 function isRetryable(error: unknown): boolean {
-  if (error instanceof CancelledFailure) return false;
+  // A timeout that an activity throws is one that was heard of when all was tried.
+  if (error instanceof CancelledFailure || error instanceof TimeoutFailure) return false;
   return !(error instanceof ApplicationFailure) || error.nonRetryable !== true;
 }
 
