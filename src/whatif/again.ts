@@ -28,6 +28,11 @@ export function playAgain(activities: Activities, { present, store, isRecorded }
   const write = (part: Part, name: EffectName, input: object, output: unknown): Promise<void> =>
     part.track ? writeAgain(store, part.track.conversation.key, [{ kind: 'completed', name, input, output }]) : Promise.resolve();
 
+  /** It failed, as far as its conversation knew, and the store had it all the same: so it is there again. */
+  const commit = async (part: Part, ids: readonly string[], perform: () => Promise<unknown>): Promise<void> => {
+    if (ids.some((id) => part.track?.committed(id) !== undefined)) await perform().catch(() => undefined);
+  };
+
   const again = <N extends Name>(name: N, endsAsThen: (output: Effects[N]['output']) => boolean = () => false) => {
     const perform = activities[name] as (input: Effects[N]['input']) => Promise<Effects[N]['output']>;
     return async (input: Effects[N]['input']): Promise<Effects[N]['output']> => {
@@ -37,7 +42,10 @@ export function playAgain(activities: Activities, { present, store, isRecorded }
       if (!part || !then) return perform(input);
       used.add(then);
       const { ended } = then;
-      if (ended?.kind === 'effect-failed') throw toThrown(ended.failure);
+      if (ended?.kind === 'effect-failed') {
+        await commit(part, [then.effect.id], () => perform(input));
+        throw toThrown(ended.failure);
+      }
       if (!ended || !endsAsThen(ended.output as Effects[N]['output'])) return perform(input);
       await write(part, name, input, ended.output);
       return ended.output as Effects[N]['output'];
@@ -50,8 +58,7 @@ export function playAgain(activities: Activities, { present, store, isRecorded }
     if (!part?.track || !step) return activities['model-step'](input);
     const { result, failure = STOPPED } = step;
     if (!result) {
-      // What the store had of it stays where it is.
-      if (part.track.committed(input.call.id) !== undefined) await activities['model-step'](input).catch(() => undefined);
+      await commit(part, [input.call.id, ...input.tools.map(({ callId }) => callId)], () => activities['model-step'](input));
       throw toThrown(failure);
     }
     if (!isAnswerable(step)) return repeat(part, input, result);

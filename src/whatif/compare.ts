@@ -1,5 +1,4 @@
 /** A played call beside the recorded one: what the model was sent, and what it answered. */
-import { createHash } from 'node:crypto';
 import type { ConversationDependencies } from '../activities/dependencies.js';
 import { prepareRequest, toCall } from '../activities/model-step/prepare-request.js';
 import { withLearnedBudget } from '../conversation/state/settings.js';
@@ -42,15 +41,13 @@ async function rebuildRequest(
   return { model: settings.model, request: { ...request, system, tools: JSON.parse(tools) as ModelRequest['tools'] } };
 }
 
-/** Of the bytes that count: a cache's key and the like are no part of what a model reads. */
-function hashSent({ model, request }: SentRequest): string {
-  return createHash('sha256')
-    .update(JSON.stringify([model, request.system, request.tools, request.messages, pickRest(request)]))
-    .digest('hex');
+/** What a model reads: a cache's key and the like are no part of it. */
+function sentIn({ model, request }: SentRequest): unknown {
+  return [model, request.system, request.tools, request.messages, pickRest(request)];
 }
 
 function compareRequests(recorded: SentRequest, played: SentRequest): Difference | undefined {
-  if (hashSent(recorded) === hashSent(played)) return undefined;
+  if (isSame(sentIn(recorded), sentIn(played))) return undefined;
   const [then, now] = [recorded.request, played.request];
   if (recorded.model !== played.model) return { what: 'model', recorded: recorded.model, played: played.model };
   if (then.system !== now.system) return differing('system', then.system, now.system);

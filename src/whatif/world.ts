@@ -179,9 +179,11 @@ function playedModels(options: WorldOptions, present: () => Part | undefined): P
       if (!part || !call) return model.stream(request, given);
       due.delete(part);
       const step = part.present()?.step;
-      // It had come to nothing, as far as its conversation knew, but the store had it.
-      const kept = step?.result ? undefined : (part.track?.committed(call.call) as { readonly answer?: ModelAnswer } | undefined)?.answer;
-      if (kept) return { blocks: kept.blocks, stop: kept.stop, usage: kept.usage };
+      if (step && !step.result) {
+        const kept = part.track?.committed(call.call) as { readonly answer: ModelAnswer } | undefined;
+        if (!kept) throw new ModelFailure('invalid-request', 'it was not answered then');
+        return { blocks: kept.answer.blocks, stop: kept.answer.stop, usage: kept.answer.usage };
+      }
       const sent = isBaseline ? await asThen(options.recorded, part, call.request) : call.request;
       const isAsked = step?.result?.kind === 'answered' || step?.result?.kind === 'failed';
       const isSame = await options.sends(part, isAsked ? step : undefined, { model: call.model, request: sent }, rebuilding(part));
