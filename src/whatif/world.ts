@@ -11,7 +11,6 @@ import type { ModelAnswer } from '../conversation/turn/model-step-effects.js';
 import { ModelFailure, type Model, type ModelHook, type ModelRequest, type ModelResponse, type ToolDescription } from '../models/model.js';
 import type { Models } from '../models/known-models.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
-import { NO_USAGE } from '../records/message.js';
 import { createToolRegistry } from '../tools/tool.js';
 import { startMemoryTemporal, type MemoryTemporal } from '../testing/engine/connection.js';
 import { createFileStore } from '../stores/file/index.js';
