@@ -54,6 +54,7 @@ const MEMORY_WAITS = /memory:|a consolidation that failed/;
 export async function play(id: string, options: PlayOptions): Promise<Played> {
   const { recordings, memory, candidate, dir } = options;
   const parts = new Map<string, Part>();
+  const over = new Set<string>();
   const gaps = new Set<string>();
   const consolidates = memory === 'candidate';
   const make = (...given: Parameters<typeof createPart>): Part => {
@@ -72,7 +73,7 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
   };
   const addChildren = async (track: Track): Promise<void> => {
     for (const child of track.children()) {
-      if (parts.has(child)) continue;
+      if (parts.has(child) || over.has(child)) continue;
       const recorded = await recordings.open(child).catch((error: unknown) => {
         gaps.add(`the sub-agent ${child} is not played as it was: ${errorMessage(error)}`);
         return undefined;
@@ -92,7 +93,7 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
     ...{ recorded: recordings.store, memory, isBaseline: options.lane === 'baseline', root: id },
     part(wanted) {
       const known = parts.get(wanted);
-      return known || !wanted.startsWith(`${id}:`) ? known : make(wanted, undefined, undefined);
+      return known || over.has(wanted) || !wanted.startsWith(`${id}:`) ? known : make(wanted, undefined, undefined);
     },
     opened: candidate.model === undefined || opened.modelOverride === null ? opened : { ...opened, modelOverride: candidate.model },
     tool: (part, input, argument) => answerTool(part, options, stopping.stop, input, argument),
@@ -108,7 +109,7 @@ export async function play(id: string, options: PlayOptions): Promise<Played> {
       args: [{ agent: identity.agent }],
       memo: { agent: identity.agent, title },
     });
-    await conduct(world, { parts, root, options, stopping, addChildren });
+    await conduct(world, { parts, over, root, options, stopping, addChildren });
     return {
       lane: toLane(root, comparison, stopping.stopped()),
       gaps: [...gaps],
@@ -187,7 +188,9 @@ async function answerTool(
 }
 
 interface Conducting {
-  readonly parts: ReadonlyMap<string, Part>;
+  readonly parts: Map<string, Part>;
+  /** Sub-agents that have been. */
+  readonly over: Set<string>;
   readonly root: Part;
   readonly options: PlayOptions;
   readonly stopping: Stopping;
@@ -195,7 +198,7 @@ interface Conducting {
 }
 
 /** Until nothing is left of the recording, and what goes on by then has come to rest. */
-async function conduct({ engine }: World, { parts, root, options, stopping, addChildren }: Conducting): Promise<void> {
+async function conduct({ engine }: World, { parts, over, root, options, stopping, addChildren }: Conducting): Promise<void> {
   const { clock } = engine;
   const release = (part: Part, effect: string, of: string): boolean => {
     const at = part.held.findIndex((one) => one.effect === effect && one.of === of);
@@ -235,6 +238,16 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     }
     return hasReleased;
   };
+  /** Of a sub-agent that is over, in the recording and here, nothing is needed any more. */
+  const forgetEnded = (): void => {
+    for (const part of parts.values()) {
+      const run = engine.find(part.id);
+      if (part === root || !run || run.status === 'RUNNING' || part.track?.batch() || part.held.length > 0) continue;
+      parts.delete(part.id);
+      over.add(part.id);
+      engine.delete(run.runId);
+    }
+  };
   const waiting = (): readonly { readonly part: Part; readonly batch: readonly Happening[]; readonly at: number }[] =>
     [...parts.values()]
       .flatMap((part) => {
@@ -250,6 +263,7 @@ async function conduct({ engine }: World, { parts, root, options, stopping, addC
     options.signal.throwIfAborted();
     if (stopping.stopped()) return;
     if (releaseOthers()) continue;
+    forgetEnded();
     const all = waiting();
     const ready = all.find(({ part, batch }) => batch.every((one) => fits(part, one)));
     const next = ready ?? all[0];

@@ -68,8 +68,10 @@ export function createTurnLog({ modelMs, findSource }: TurnLogOptions = {}): Tur
     }
     for (const entry of [...settle.map((one) => one.entry), ...entries]) if (entry) noteEntry(entry);
   };
+  const noteResult = ({ callId, outcome, text }: Result & { readonly callId: string }): void =>
+    void results.set(callId, { outcome, text: shortBody(text, MAX_CALL_TEXT) });
   const noteEntry = ({ message }: Entry): void => {
-    if (message.role === 'tool') results.set(message.callId, { outcome: message.outcome, text: shortBody(message.text) });
+    if (message.role === 'tool') noteResult(message);
   };
   const noteAnswer = (answer: ModelAnswer, ms: number): void => {
     answers.set(answer.call, withoutLongTexts(answer));
@@ -86,9 +88,9 @@ export function createTurnLog({ modelMs, findSource }: TurnLogOptions = {}): Tur
         if (event.effect === 'model-step') started.set(event.id, event.at);
         if (event.effect === 'model-step' || event.effect === 'store-step') noteWrites(event.input.write);
       } else if (event.kind === 'effect-completed') {
-        if (event.effect === 'run-tool') results.set(event.output.callId, { ...event.output, text: shortBody(event.output.text) });
+        if (event.effect === 'run-tool') noteResult(event.output);
         if (event.effect === 'model-step') {
-          for (const { callId, outcome, text } of event.output.tools) results.set(callId, { outcome, text: shortBody(text) });
+          event.output.tools.forEach(noteResult);
           if (event.output.kind === 'answered') noteAnswer(event.output.answer, event.at - (started.get(event.id) ?? event.at));
           started.delete(event.id);
         }
@@ -166,8 +168,8 @@ function withoutLongTexts(answer: ModelAnswer): ModelAnswer {
   return { ...answer, blocks };
 }
 
-function shortBody(body: Body): Body {
-  return typeof body === 'string' ? shorten(body) : body;
+function shortBody(body: Body, most?: number): Body {
+  return typeof body === 'string' ? shorten(body, most) : body;
 }
 
 function toSum({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): PlayedSum {

@@ -53,11 +53,13 @@ const TASK_QUEUE = 'what-if';
 export function openWorld(options: WorldOptions): World {
   const { namespace, at, dir, candidate, recorded, memory, part: findPart, opened, root } = options;
   const isRecorded = memory === 'recorded';
+  const lives = new Set<string>();
   const engine = startMemoryTemporal({
     namespace,
     now: new Date(at),
     ...(candidate.reducers && { reducers: candidate.reducers }),
-    observe: ({ workflowId }) => {
+    observe: ({ workflowId, firstRunId }) => {
+      lives.add(firstRunId);
       const part = findPart(workflowId);
       // A long conversation has many runs, and nothing asks for the history of those that are over.
       for (const { status, runId, workflowId: of } of engine.executions()) {
@@ -78,10 +80,9 @@ export function openWorld(options: WorldOptions): World {
   });
   const present = (): Part | undefined => findPart(Context.current().info.workflowExecution?.workflowId ?? '');
   const recordedMemory = (): string | undefined => (present() ?? findPart(root))?.memoryVersion();
-  const lives = (): Set<string> => new Set(engine.executions().map(({ firstRunId }) => firstRunId));
   const written = createFileStore({ dir, clock: engine.clock.now });
   const store = createSandboxStore(written, recorded, {
-    isPlayed: ({ life }) => lives().has(life),
+    isPlayed: ({ life }) => lives.has(life),
     before: ({ conversation }) => findPart(conversation)?.before() ?? 0,
     memoryVersion: () => (isRecorded ? recordedMemory() : undefined),
     firstMemory: () => recordedMemory() ?? NO_MEMORY_VERSION,

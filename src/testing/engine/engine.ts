@@ -78,7 +78,7 @@ export interface EngineOptions {
   readonly namespace: string;
   readonly workflows: Readonly<Record<string, MemoryWorkflow>>;
   /** Of the run that begins. */
-  readonly observe?: (execution: Pick<Execution, 'workflowId' | 'runId'>) => ConversationListener;
+  readonly observe?: (execution: Pick<Execution, 'workflowId' | 'runId' | 'firstRunId'>) => ConversationListener;
   readonly playing?: Playing;
 }
 
