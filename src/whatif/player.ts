@@ -132,20 +132,25 @@ function slotBefore(track: Track): number {
 interface Stopping {
   readonly stop: (stop: Stop) => void;
   readonly stopped: () => Stop | undefined;
-  readonly happened: Promise<void>;
+  /** Resolves with it, or with the stop that comes before: what is stopped never ends. */
+  readonly orStopped: (work: Promise<void>) => Promise<void>;
 }
 
 function createStop(): Stopping {
   let stopped: Stop | undefined;
   let end = (): void => undefined;
-  const happened = new Promise<void>((resolve) => (end = resolve));
   return {
     stop(stop) {
       stopped ??= stop;
       end();
     },
     stopped: () => stopped,
-    happened,
+    orStopped: (work) =>
+      new Promise((resolve) => {
+        end = resolve;
+        if (stopped) resolve();
+        else void work.then(resolve);
+      }),
   };
 }
 
@@ -259,7 +264,7 @@ async function conduct({ engine }: World, { parts, over, root, options, stopping
   for (let idle = 0; ;) {
     // What was released goes on a moment later: until then it seems quiet.
     await new Promise(setImmediate);
-    await Promise.race([clock.quiet(), stopping.happened]);
+    await stopping.orStopped(clock.quiet());
     options.signal.throwIfAborted();
     if (stopping.stopped()) return;
     if (releaseOthers()) continue;

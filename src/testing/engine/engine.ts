@@ -213,7 +213,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
     execution.run.deliver({ kind: 'signal', name, args });
   };
 
-  /** Of one that ended before it came, nobody hears. */
+  /** One that ended before it came is not heard of. */
   const sendBetween: typeof signal = (workflowId, name, args) => {
     if (!playing) return signal(workflowId, name, args);
     if (latest.get(workflowId)?.status !== 'RUNNING') throw new Error(`workflow not found: ${workflowId}`);
