@@ -213,7 +213,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
     execution.run.deliver({ kind: 'signal', name, args });
   };
 
-  /** One that ended before it came is not heard of. */
+  /** What comes after the end of its receiver is dropped. */
   const sendBetween: typeof signal = (workflowId, name, args) => {
     if (!playing) return signal(workflowId, name, args);
     if (latest.get(workflowId)?.status !== 'RUNNING') throw new Error(`workflow not found: ${workflowId}`);
