@@ -66,5 +66,7 @@ export async function openProject(example: string | null = 'own-agent'): Promise
   // As npm does for `npx` and the scripts of package.json.
   mkdirSync(join(dir, 'node_modules', '.bin'));
   symlinkSync(join('..', 'perdura', 'bin', 'perdura'), join(dir, 'node_modules', '.bin', 'perdura'));
-  return { dir, perdura, tarball, remove: () => rmSync(dir, { recursive: true, force: true }) };
+  // What `npx` has started ends after it, and writes into the folder until then.
+  const remove = (): void => rmSync(dir, { recursive: true, force: true, maxRetries: 12, retryDelay: 200 });
+  return { dir, perdura, tarball, remove };
 }
