@@ -7,7 +7,7 @@ import type { ModelStepInput, ToolPlan } from '../conversation/turn/model-step-e
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { RecordedAnswers } from './answers.js';
-import { TIMER, type Happening, type RecordedStep, type Track } from './recording.js';
+import { isOwnStep, TIMER, type Happening, type RecordedStep, type Track } from './recording.js';
 import type { ReportedCall } from './report.js';
 import { createTurnLog, type TurnLog } from './turn-log.js';
 
@@ -22,6 +22,10 @@ export interface Part {
   state(): ConversationState | undefined;
   opened(state: ConversationState): void;
   event(event: ConversationEvent): void;
+  /** What came next has been brought. */
+  brought(): void;
+  /** Whether its run is to end here, as it did then; undefined: nothing says. */
+  handsOver(): boolean | undefined;
   /** Slots up to this one are read where it was recorded. */
   before(): number;
   /** Told of each model call that is answered, by its id. */
@@ -55,6 +59,8 @@ export function createPart(id: string, track: Track | undefined, answers: Record
   const log = createTurnLog({ modelMs: (call) => modelMs.get(call), findSource: (call) => sources.get(call) });
   const held: Held[] = [];
   const begun = new WeakSet<RecordedStep>();
+  let own = 0;
+  let isHandedOver = false;
   let listener = (_call: string): void => undefined;
   let state: ConversationState | undefined;
   let present: ReturnType<Part['present']>;
@@ -74,7 +80,18 @@ export function createPart(id: string, track: Track | undefined, answers: Record
     opened(now) {
       state = now;
     },
+    brought() {
+      own = 0;
+      isHandedOver = false;
+    },
+    handsOver() {
+      if (!track?.batch()) return undefined;
+      const due = track.handOverAfter();
+      return due !== undefined && !isHandedOver && own >= due;
+    },
     event(event) {
+      if (isOwnStep(event)) own += 1;
+      if (event.kind === 'hand-over-due') isHandedOver = true;
       if (!state) return;
       state = apply(state, event);
       log.add(event, state);

@@ -4,6 +4,7 @@
  * effects that the recording does not have end by themselves, and what people sent comes at the next place that is like the one it had.
  */
 import { join } from 'node:path';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Recorded, ToolEnd } from '../activities/dependencies.js';
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { errorMessage } from '../platform/errors.js';
@@ -13,7 +14,7 @@ import { readAnswers } from './answers.js';
 import { createComparison, type Comparison } from './compare.js';
 import { createPart, fits, toBring, type Part } from './part.js';
 import type { Candidate, Project } from './project.js';
-import { openTrack, TIMER, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
+import { NEXT_RUN, openTrack, TIMER, type Happening, type RecordedConversation, type Recordings, type Track } from './recording.js';
 import type { Lane, PlayedLane, ToolPolicy } from './report.js';
 import { IN_SANDBOX, isOfServers } from './sandbox.js';
 import { standIn, type Stub } from './stub.js';
@@ -224,8 +225,10 @@ async function conduct({ engine }: World, { parts, over, root, options, stopping
     const ends = happenings.flatMap((one) => (one.kind === 'end' ? [one] : []));
     await track.take();
     await addChildren(track);
+    part.brought();
     if (wanted.length > 0) engine.bring(part.id, wanted);
     for (const { effect, of, event } of ends) if (!release(part, effect, of) && event) engine.bring(part.id, [event]);
+    release(part, NEXT_RUN.effect, NEXT_RUN.of);
   };
   /** What the recording does not have ends at once. */
   const releaseOthers = (): boolean => {
@@ -238,6 +241,7 @@ async function conduct({ engine }: World, { parts, over, root, options, stopping
         counts.set(name, held);
         // What came first then comes first now: a wait is not over before.
         if (effect === TIMER.effect && part.track?.batch()) continue;
+        if (effect === NEXT_RUN.effect && part.track?.opensRun()) continue;
         if (held > (part.track?.pending(effect, of) ?? 0)) hasReleased = release(part, effect, of) || hasReleased;
       }
     }
@@ -262,8 +266,8 @@ async function conduct({ engine }: World, { parts, over, root, options, stopping
       .sort((a, b) => a.at - b.at);
 
   for (let idle = 0; ;) {
-    // What was released goes on a moment later: until then it seems quiet.
-    await new Promise(setImmediate);
+    // What was released is at work by then.
+    await immediate();
     await stopping.orStopped(clock.quiet());
     options.signal.throwIfAborted();
     if (stopping.stopped()) return;

@@ -62,6 +62,10 @@ export interface Track {
   readonly log: TurnLog;
   /** What its workflow heard of at once; undefined once all is over. The same one until it is taken. */
   batch(): readonly Happening[] | undefined;
+  /** It came with the beginning of a run: nothing of that run happens before. */
+  opensRun(): boolean;
+  /** After so many steps of its own since the last batch its run was to end; undefined: not before the next batch. */
+  handOverAfter(): number | undefined;
   /** That has been brought. */
   take(): Promise<void>;
   /** Of a model call, in the order in which they were tried. */
@@ -137,6 +141,7 @@ export async function openTrack(conversation: RecordedConversation, options: { r
   let here = 0;
   let at = 0;
   let folded = 0;
+  let handOver: number | undefined;
 
   const fold = (window: Window, until: number): void => {
     for (; folded < until; folded++) {
@@ -167,11 +172,14 @@ export async function openTrack(conversation: RecordedConversation, options: { r
     opened,
     log,
     batch: () => windows[here]?.batches[at]?.happenings,
+    opensRun: () => windows[here]?.batches[at]?.opens === true,
+    handOverAfter: () => handOver,
     async take() {
       const window = windows[here];
       const batch = window?.batches[at];
       if (!window || !batch) return;
       at += 1;
+      handOver = batch.handOver;
       for (const one of batch.happenings) if (one.kind === 'end') count(window.unended, `${one.effect}/${one.of}`, -1);
       fold(window, batch.end);
       await forward();
@@ -191,10 +199,19 @@ export async function openTrack(conversation: RecordedConversation, options: { r
   };
 }
 
+interface Batch {
+  readonly happenings: Happening[];
+  end: number;
+  /** See `opensRun`. */
+  readonly opens: boolean;
+  /** See `handOverAfter`. */
+  handOver?: number;
+}
+
 interface Window {
   readonly run: Run;
   /** `end`: how many events of the run there are up to its last one. */
-  readonly batches: readonly { readonly happenings: readonly Happening[]; readonly end: number }[];
+  readonly batches: readonly Batch[];
   readonly steps: ReadonlyMap<string, readonly RecordedStep[]>;
   readonly effects: ReadonlyMap<string, readonly RecordedEffect[]>;
   readonly tools: ReadonlyMap<string, ToolFinished>;
@@ -209,7 +226,7 @@ function count(counts: Map<string, number>, name: string, more: number): void {
 }
 
 function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean }): Window {
-  const batches: { happenings: Happening[]; end: number }[] = [];
+  const batches: Batch[] = [];
   const steps = new Map<string, RecordedStep[]>();
   const effects = new Map<string, RecordedEffect[]>();
   const tools = new Map<string, ToolFinished>();
@@ -219,12 +236,14 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
   const running = new Map<string, { readonly name: string; readonly at: number; readonly effect: Effect; readonly step: number }>();
   let state = run.opened;
   let isOpen = false;
+  let own = 0;
   const isSubAgent = run.opened.parent !== undefined;
   const add = (happening: Happening, end: number): void => {
     const last = batches.at(-1)?.happenings.at(-1);
     // What people send is heard before what has ended, where both come at once.
     if (happening.kind === 'input' && last?.kind === 'end') isOpen = false;
-    if (!isOpen) batches.push({ happenings: [], end });
+    if (!isOpen) batches.push({ happenings: [], end, opens: end === 1 });
+    own = 0;
     const batch = batches[batches.length - 1];
     if (batch) batch.end = end;
     batch?.happenings.push(happening);
@@ -234,6 +253,9 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
   for (const [index, event] of run.events.entries()) {
     const { at } = event;
     const end = index + 1;
+    const last = batches.at(-1);
+    if (isOwnStep(event)) own += 1;
+    if (event.kind === 'hand-over-due' && last) last.handOver = own;
     if (event.kind === 'effect-started') {
       isOpen = false;
       const { kind: _, at: __, ...effect } = event;
@@ -259,9 +281,9 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
         if (all) all[begun.step] = { effect: begun.effect, startedAt: begun.at, ended: event };
         if (begun.effect.effect === 'model-step') {
           const tried = steps.get(of);
-          const last = tried?.pop();
-          if (last && event.kind === 'effect-failed') tried?.push({ ...last, failure: event.failure });
-          if (last && event.kind === 'effect-completed' && event.effect === 'model-step') tried?.push({ ...last, result: event.output });
+          const step = tried?.pop();
+          if (step && event.kind === 'effect-failed') tried?.push({ ...step, failure: event.failure });
+          if (step && event.kind === 'effect-completed' && event.effect === 'model-step') tried?.push({ ...step, result: event.output });
         }
         if (event.kind === 'effect-completed') noteOutput(event, { tools, committed });
         // Sub-agents are begun and heard without an activity.
@@ -300,9 +322,15 @@ function noteOutput(
   for (const { effect, result } of event.output.written.committed ?? []) committed.set(effect, result);
 }
 
-export const TIMER = { effect: 'time-passed', of: '' } as const;
+/** Of what a conversation does by itself, that on which others wait. */
+export function isOwnStep({ kind }: ConversationEvent): boolean {
+  return kind === 'effect-started' || kind === 'turn-begun';
+}
 
-/** As `nameEffect`, for a timer, and for what one conversation of a tree sends another by a signal: the event that it becomes. */
+export const TIMER = { effect: 'time-passed', of: '' } as const;
+export const NEXT_RUN = { effect: 'run-continued', of: '' } as const;
+
+/** As `nameEffect`, for a timer, for a run that is to begin, and for what one conversation of a tree sends another by a signal: the event that it becomes. */
 export function nameSignal(
   signal: string,
   argument: unknown,
@@ -319,6 +347,8 @@ export function nameSignal(
       return { effect: 'interrupt-requested', of: '' };
     case 'timer':
       return TIMER;
+    case 'next-run':
+      return NEXT_RUN;
     case 'consolidated':
       return { effect: 'consolidation-ended', of: '' };
     default:

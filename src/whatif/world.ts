@@ -69,6 +69,7 @@ export function openWorld(options: WorldOptions): World {
     },
     playing: {
       lifeFor: (id) => findPart(id)?.track?.opened.identity.life,
+      handsOver: (id) => findPart(id)?.handsOver(),
       openedAs: (id) => (id === root ? opened : undefined),
       hold(id, name, input) {
         const part = findPart(id);

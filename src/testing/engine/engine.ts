@@ -88,9 +88,11 @@ export interface Playing {
   readonly lifeFor: (workflowId: string) => string | undefined;
   /** The state that its first run began with. */
   readonly openedAs: (workflowId: string) => ConversationState | undefined;
+  /** Whether its run is to end now; undefined: as it would. */
+  readonly handsOver: (workflowId: string) => boolean | undefined;
   /**
    * An activity has ended, another workflow has sent a signal of that name, or a `timer` is due: the workflow hears of it once this
-   * resolves. Time may pass meanwhile.
+   * resolves; so begins a `next-run`. Time may pass meanwhile.
    */
   readonly hold: (workflowId: string, name: string, input: unknown) => Promise<void>;
 }
@@ -149,6 +151,7 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
       close();
     };
     ends.set(made, end);
+    let isHeld = playing !== undefined && links.continuedFrom !== undefined;
     execution.run = createRun((host) => workflow(host, ...(asJson(request.args) as never[])), {
       clock,
       info: () => ({
@@ -164,7 +167,8 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
       },
       observer: observe?.(made) ?? SILENT,
       opened: links.continuedFrom === undefined ? playing?.openedAs(request.workflowId) : undefined,
-      isServed: () => workers.length > 0,
+      isServed: () => workers.length > 0 && !isHeld,
+      ...(playing && { handsOver: () => playing.handsOver(request.workflowId) }),
       ...(playing && { timerHeld: () => playing.hold(request.workflowId, 'timer', null) }),
       runActivity: (name, input, options, stop) => perform(made, name, input, options, stop),
       startChild(type, { workflowId, args, memo }) {
@@ -196,6 +200,12 @@ export function createEngine({ clock, namespace, workflows, observe, playing }: 
         end('FAILED', { failure: overTheWire(how.error) });
       },
     });
+    if (isHeld) {
+      void playing?.hold(request.workflowId, 'next-run', null).then(() => {
+        isHeld = false;
+        made.run.wake();
+      });
+    }
     return made;
   };
   const ends = new WeakMap<Execution, (status: Status, rest: Partial<Pick<Execution, 'failure'>>) => void>();

@@ -52,6 +52,8 @@ export interface RunEngine {
   readonly opened?: ConversationState | undefined;
   /** Whether a worker is there. */
   isServed(): boolean;
+  /** Whether it is to end now; absent, or undefined: when it is long enough. */
+  readonly handsOver?: () => boolean | undefined;
   /** A timer is due: its run hears of it once this resolves. Absent: at once. */
   readonly timerHeld?: () => Promise<void>;
   runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<Attempted>;
@@ -116,6 +118,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let bytes = 0;
   let currentDetails = '';
   let scope: AbortController | undefined;
+  let listened = (): void => undefined;
   let dispatch: ((event: ConversationEvent) => void) | undefined;
   const runEnd = new AbortController();
   const timers = new Set<() => void>();
@@ -176,8 +179,14 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     engine.ended({ error });
   };
 
-  const begin = (): void => {
+  /** What comes with its beginning is heard before it does anything, as signals are by Temporal's. */
+  const begin = (jobs: Job[]): void => {
     begun = true;
+    listened = () => {
+      const early = jobs.filter(({ kind }) => kind === 'recorded');
+      for (const job of early) jobs.splice(jobs.indexOf(job), 1);
+      early.forEach(apply);
+    };
     note({ workflowExecutionStartedEventAttributes: engine.started });
     void workflow(host).then((result) => {
       if (closed) return;
@@ -191,8 +200,8 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     queue = [];
     time = clock.now();
     bytes += jobs.reduce((sum, job) => sum + bytesOf(job), 0);
-    if (!begun) begin();
-    for (const job of jobs) if (!closed) apply(job);
+    if (!begun) begin(jobs);
+    for (const job of jobs.splice(0)) if (!closed) apply(job);
     const look = (): void => {
       const ready = closed ? [] : conditions.filter(({ isSo }) => isSo());
       if (ready.length > 0) {
@@ -273,7 +282,11 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     now: () => time,
     uuid: randomUUID,
     info: () => ({ ...engine.info(), historyLength: length() }),
-    measure: () => ({ events: length(), bytes: length() * BYTES_OF_EVENT + bytes }),
+    measure() {
+      const isDue = engine.handsOver?.();
+      if (isDue !== undefined) return { events: isDue ? Infinity : 0, bytes: 0 };
+      return { events: length(), bytes: length() * BYTES_OF_EVENT + bytes };
+    },
     isReplaying: () => false,
     patched: () => true,
     isOtherBuildDue: () => false,
@@ -367,7 +380,13 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     },
     setCurrentDetails: (details) => void (currentDetails = details),
     observer: engine.observer,
-    played: { ...(engine.opened && { opened: engine.opened }), listen: (hear) => void (dispatch = hear) },
+    played: {
+      ...(engine.opened && { opened: engine.opened }),
+      listen(hear) {
+        dispatch = hear;
+        listened();
+      },
+    },
   };
 
   schedule();
