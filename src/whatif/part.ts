@@ -7,7 +7,7 @@ import type { ModelStepInput, ToolPlan } from '../conversation/turn/model-step-e
 import { approvalsOf } from '../conversation/turn/approvals.js';
 import { NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { RecordedAnswers } from './answers.js';
-import { isOwnStep, TIMER, type Happening, type RecordedStep, type Track } from './recording.js';
+import { isStep, TIMER, type Happening, type RecordedStep, type Track } from './recording.js';
 import type { ReportedCall } from './report.js';
 import { createTurnLog, type TurnLog } from './turn-log.js';
 
@@ -59,7 +59,7 @@ export function createPart(id: string, track: Track | undefined, answers: Record
   const log = createTurnLog({ modelMs: (call) => modelMs.get(call), findSource: (call) => sources.get(call) });
   const held: Held[] = [];
   const begun = new WeakSet<RecordedStep>();
-  let own = 0;
+  let stepped = 0;
   let isHandedOver = false;
   let listener = (_call: string): void => undefined;
   let state: ConversationState | undefined;
@@ -81,16 +81,16 @@ export function createPart(id: string, track: Track | undefined, answers: Record
       state = now;
     },
     brought() {
-      own = 0;
+      stepped = 0;
       isHandedOver = false;
     },
     handsOver() {
       if (!track?.batch()) return undefined;
       const due = track.handOverAfter();
-      return due !== undefined && !isHandedOver && own >= due;
+      return due !== undefined && !isHandedOver && stepped >= due;
     },
     event(event) {
-      if (isOwnStep(event)) own += 1;
+      if (isStep(event)) stepped += 1;
       if (event.kind === 'hand-over-due') isHandedOver = true;
       if (!state) return;
       state = apply(state, event);

@@ -64,7 +64,7 @@ export interface Track {
   batch(): readonly Happening[] | undefined;
   /** It came with the beginning of a run: nothing of that run happens before. */
   opensRun(): boolean;
-  /** After so many steps of its own since the last batch its run was to end; undefined: not before the next batch. */
+  /** After so many steps since the last batch its run was to end; undefined: not before the next batch. */
   handOverAfter(): number | undefined;
   /** That has been brought. */
   take(): Promise<void>;
@@ -236,14 +236,14 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
   const running = new Map<string, { readonly name: string; readonly at: number; readonly effect: Effect; readonly step: number }>();
   let state = run.opened;
   let isOpen = false;
-  let own = 0;
+  let stepped = 0;
   const isSubAgent = run.opened.parent !== undefined;
   const add = (happening: Happening, end: number): void => {
     const last = batches.at(-1)?.happenings.at(-1);
     // What people send is heard before what has ended, where both come at once.
     if (happening.kind === 'input' && last?.kind === 'end') isOpen = false;
     if (!isOpen) batches.push({ happenings: [], end, opens: end === 1 });
-    own = 0;
+    stepped = 0;
     const batch = batches[batches.length - 1];
     if (batch) batch.end = end;
     batch?.happenings.push(happening);
@@ -254,8 +254,8 @@ function readWindow(run: Run, { consolidates }: { readonly consolidates: boolean
     const { at } = event;
     const end = index + 1;
     const last = batches.at(-1);
-    if (isOwnStep(event)) own += 1;
-    if (event.kind === 'hand-over-due' && last) last.handOver = own;
+    if (isStep(event)) stepped += 1;
+    if (event.kind === 'hand-over-due' && last) last.handOver = stepped;
     if (event.kind === 'effect-started') {
       isOpen = false;
       const { kind: _, at: __, ...effect } = event;
@@ -323,7 +323,7 @@ function noteOutput(
 }
 
 /** Of what a conversation does by itself, that on which others wait. */
-export function isOwnStep({ kind }: ConversationEvent): boolean {
+export function isStep({ kind }: ConversationEvent): boolean {
   return kind === 'effect-started' || kind === 'turn-begun';
 }
 
