@@ -4,7 +4,10 @@
  *
  * @rule activities/limiter-never-stops: Limits are kept where the store can say them. Without it calls go out as if there were none, and
  *   what they have used is learnt from the next answer. (test: test/activities/rate-limiter.test.ts)
+ * @rule activities/room-given-back: The room of a call that has ended is given back also when the store was away meanwhile: as soon as it
+ *   answers, and for as long as it would hold the room. (test: test/activities/rate-limiter.test.ts)
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context, log } from '@temporalio/activity';
 import { splitChildId } from '../conversation/protocol/limits.js';
 import { splitModel, type Models } from '../models/known-models.js';
@@ -26,6 +29,8 @@ const AWAY_MS = 10_000;
 const REFUSED_MS = 2_000;
 /** A limit of a day or a month: a call each minute finds out whether it is over. */
 const MAX_REFUSED_MS = 60_000;
+/** Between two tries to give room back. */
+const RELEASED_MS = 1_000;
 /** A wait that is spent where the call is. */
 const SHORT_MS = 1_000;
 
@@ -68,15 +73,28 @@ export function createRateLimiter(
     awayUntil = now() + AWAY_MS;
   };
 
-  const openRoom = (of: string, claim: LimitClaim, isTracked: boolean): LimitRoom => {
+  /** `unknown`: the store did not say; it may have given room all the same, or a place in line. */
+  const openRoom = (of: string, claim: LimitClaim, given: 'granted' | 'free' | 'unknown'): LimitRoom => {
     let last: Promise<unknown> = Promise.resolve();
     // In their order, and beside the call: it waits for none of them.
     const tell = (work: () => Promise<unknown>): void => {
       last = last.then(() => (now() < awayUntil ? undefined : work())).catch(noteAway);
     };
     let isDone = false;
-    const renewal = isTracked ? setInterval(() => tell(() => limits.take(of, claim)), LEASE_MS / 3).unref() : undefined;
-    const release = (outcome: Outcome): void => tell(() => limits.release(of, claim.id, outcome));
+    const renewal = given === 'granted' ? setInterval(() => tell(() => limits.take(of, claim)), LEASE_MS / 3).unref() : undefined;
+    const release = (outcome: Outcome): void => {
+      const until = now() + LEASE_MS;
+      last = last.then(async () => {
+        for (; now() < until; await sleep(RELEASED_MS, undefined, { ref: false })) {
+          if (now() < awayUntil) continue;
+          try {
+            return void (await limits.release(of, claim.id, outcome));
+          } catch (error) {
+            noteAway(error);
+          }
+        }
+      });
+    };
     return {
       onLimits(seen) {
         if (Object.keys(seen).length === 0) return;
@@ -90,7 +108,7 @@ export function createRateLimiter(
         const refusedMs = 'error' in ended ? refusedFor(ended.error) : undefined;
         if (refusedMs !== undefined) freeUntil.delete(of);
         if (refusedMs !== undefined) release({ refusedMs });
-        else if (isTracked) release('usage' in ended ? { input: ended.usage.inputTokens, output: ended.usage.outputTokens } : {});
+        else if (given !== 'free') release('usage' in ended ? { input: ended.usage.inputTokens, output: ended.usage.outputTokens } : {});
       },
     };
   };
@@ -101,16 +119,16 @@ export function createRateLimiter(
       const set = models.limits(model).rateLimits ?? {};
       const claim: LimitClaim = { ...call, output: EXPECTED_ANSWER, set };
       const isFree = Object.keys(set).length === 0 && (freeUntil.get(of) ?? 0) > now();
-      if (isFree || now() < awayUntil) return { room: openRoom(of, claim, false) };
+      if (isFree || now() < awayUntil) return { room: openRoom(of, claim, isFree ? 'free' : 'unknown') };
       try {
         const taken = await limits.take(of, claim);
         if (taken.status === 'free') freeUntil.set(of, now() + FREE_MS);
-        if (taken.status !== 'wait') return { room: openRoom(of, claim, taken.status === 'granted') };
+        if (taken.status !== 'wait') return { room: openRoom(of, claim, taken.status) };
         countLimitWait(model, call.isBackground, taken.ms);
         return { place: { ...taken, words: describePlace(taken, model) } };
       } catch (error) {
         noteAway(error);
-        return { room: openRoom(of, claim, false) };
+        return { room: openRoom(of, claim, 'unknown') };
       }
     },
   };
@@ -165,7 +183,7 @@ async function takeOrFail(limiter: RateLimiter, call: LimitedCall, signal: Abort
     if ('room' in taken) return taken.room;
     const { ms, words } = taken.place;
     if (ms > SHORT_MS || tries > 1 || signal.aborted) throw new ModelFailure('rate-limit', words, { retryAfterMs: ms });
-    await new Promise((resolve) => setTimeout(resolve, ms));
+    await sleep(ms);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   FIRST_GUESS,
   FORGOTTEN_MS,
   GRACE_MS,
+  LATE_MS,
   LEARNS_FROM,
   MAX_GUESS,
   MIN_RATIO,
@@ -57,6 +58,8 @@ interface Ticket {
   order: number;
   cost: number;
   until: number;
+  /** Its holder did not come back in time (stores/late-place). */
+  isLate?: boolean;
 }
 
 interface Lease {
@@ -134,7 +137,7 @@ export function take(state: LimiterState, claim: LimitClaim, now: number): Taken
   if (position === 1) [state.head, state.headCost] = [claim.id, cost];
   const ms = Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, Math.ceil(wait)));
   const ticket = state.tickets[claim.id];
-  if (ticket) ticket.until = now + ms + GRACE_MS;
+  if (ticket) ticket.until = now + ms + LATE_MS;
   return { status: 'wait', position, waiting: waitingIn(state), ms, expectedMs: Math.ceil(wait) };
 }
 
@@ -157,7 +160,13 @@ export function pass(state: LimiterState, now: number): void {
   const since = now - state.at;
   state.at = now;
   for (const one of Object.values(state.buckets)) one.level = Math.min(one.limit, one.level + one.rate * since);
-  for (const [id, { until }] of Object.entries(state.tickets)) if (until < now) leave(state, id);
+  for (const [id, ticket] of Object.entries(state.tickets)) {
+    if (ticket.until < now && !ticket.isLate) {
+      stepOut(state, id, ticket);
+      Object.assign(ticket, { isLate: true, until: ticket.until + GRACE_MS - LATE_MS });
+    }
+    if (ticket.until < now) leave(state, id);
+  }
   for (const [id, { until }] of Object.entries(state.leases)) if (until < now) delete state.leases[id];
 }
 
@@ -199,14 +208,20 @@ function enter(
   { id, name, conversation, cost }: { readonly id: string; readonly name: string; readonly conversation: string; readonly cost: number },
 ): string {
   const known = state.tickets[id];
-  if (known) {
+  if (known && !known.isLate) {
     const flow = state.flows[known.flow];
     if (flow) flow.cost += cost - known.cost;
     known.cost = cost;
     return known.flow;
   }
-  const flow = (state.flows[name] ??= { start: state.virtual, count: 0, cost: 0 });
+  const flow = (state.flows[known?.flow ?? name] ??= { start: state.virtual, count: 0, cost: 0 });
   if (flow.count === 0) flow.start = Math.max(flow.start, state.virtual);
+  if (known) {
+    Object.assign(known, { isLate: false, cost });
+    flow.count += 1;
+    flow.cost += cost;
+    return known.flow;
+  }
   const same = Object.values(state.tickets).filter((one) => one.flow === name && one.conversation === conversation).length;
   state.number += 1;
   state.tickets[id] = { flow: name, conversation, order: state.number + same * flow.count, cost, until: state.at + MAX_WAIT_MS };
@@ -219,6 +234,10 @@ function leave(state: LimiterState, id: string): void {
   const ticket = state.tickets[id];
   if (!ticket) return;
   delete state.tickets[id];
+  if (!ticket.isLate) stepOut(state, id, ticket);
+}
+
+function stepOut(state: LimiterState, id: string, ticket: Ticket): void {
   if (state.head === id) state.head = '';
   const flow = state.flows[ticket.flow];
   if (!flow) return;
@@ -233,7 +252,7 @@ function leave(state: LimiterState, id: string): void {
 function findPlace(state: LimiterState, id: string, name: string): { readonly position: number; readonly aheadMs: number } {
   const [ticket, flow] = [state.tickets[id] as Ticket, state.flows[name] as Flow];
   const before = Object.entries(state.tickets).filter(
-    ([other, { flow: of, order }]) => of === name && (order < ticket.order || (order === ticket.order && other < id)),
+    ([other, { flow: of, order, isLate }]) => of === name && !isLate && (order < ticket.order || (order === ticket.order && other < id)),
   ).length;
   const average = flow.cost / flow.count;
   const start = flow.start + before * average * weigh(name);

@@ -6,6 +6,8 @@
  *
  * @rule stores/fair-line: Tenants have equal shares of what a limit gives, and what works in the background one in BACKGROUND_COST + 1;
  *   within a share a conversation's second call goes behind the first ones of the others. (test: test/stores/rate-limits-contract.ts)
+ * @rule stores/late-place: Who has a place in line and does not come back when it was told to holds nobody up after LATE_MS: others take
+ *   the room, and it has its place again when it comes by GRACE_MS. (test: test/stores/rate-limits-contract.ts)
  * @rule stores/room-comes-back: Of a worker that died the room and the place are free again after LEASE_MS and GRACE_MS. (test:
  *   test/stores/rate-limits-contract.ts)
  * @rule stores/answers-correct: What an answer says is left is true, less what the provider had not seen by then: a level that differs is
@@ -78,8 +80,8 @@ export interface RateLimits {
   list(): Promise<readonly LimitState[]>;
 }
 
-/** So long after its time a place in line stays. */
-export const GRACE_MS = 20_000;
+/** After its time a place in line counts for so long, and is kept for so long. */
+export const [LATE_MS, GRACE_MS] = [1_000, 20_000];
 /** Share of a background call: in a line of people it has one place in so many. */
 export const BACKGROUND_COST = 16;
 /** Milliseconds: before it nothing would have changed; after it a person wants to hear how far the line is. */

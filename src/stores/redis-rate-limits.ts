@@ -26,6 +26,7 @@ import {
   FIRST_GUESS,
   FORGOTTEN_MS,
   GRACE_MS,
+  LATE_MS,
   LEARNS_FROM,
   MAX_GUESS,
   MIN_RATIO,
@@ -70,13 +71,8 @@ local function waitingIn()
   return sum
 end
 
-local function leave(id)
-  local ticket = unpacked(KEYS[2], id)
-  if not ticket then return end
-  redis.call('HDEL', KEYS[2], id)
+local function stepOut(id, ticket)
   redis.call('ZREM', KEYS[3], ticket.member)
-  redis.call('ZREM', KEYS[5], 't' .. id)
-  if redis.call('HINCRBY', KEYS[6], ticket.same, -1) <= 0 then redis.call('HDEL', KEYS[6], ticket.same) end
   if state.head == id then state.head = '' end
   local flow = state.flows[ticket.flow]
   if not flow then return end
@@ -89,6 +85,20 @@ local function leave(id)
   end
 end
 
+local function leave(id)
+  local ticket = unpacked(KEYS[2], id)
+  if not ticket then return end
+  redis.call('HDEL', KEYS[2], id)
+  redis.call('ZREM', KEYS[5], 't' .. id)
+  if redis.call('HINCRBY', KEYS[6], ticket.same, -1) <= 0 then redis.call('HDEL', KEYS[6], ticket.same) end
+  if not ticket.isLate then stepOut(id, ticket) end
+end
+
+local function putTicket(id, ticket)
+  redis.call('HSET', KEYS[2], id, cmsgpack.pack(ticket))
+  redis.call('ZADD', KEYS[5], string.format('%.0f', ticket.ends), 't' .. id)
+end
+
 local function setBack()
   local ahead, last = state.at - now, now + ${LEASE_MS}
   state.at = now
@@ -99,15 +109,27 @@ local function setBack()
   end
 end
 
+local function late(id, since)
+  local ticket = unpacked(KEYS[2], id)
+  if not ticket then return end
+  if not ticket.isLate then
+    stepOut(id, ticket)
+    ticket.isLate, ticket.ends = true, since + ${GRACE_MS - LATE_MS}
+    putTicket(id, ticket)
+  end
+  if ticket.ends < now then leave(id) end
+end
+
 local function pass()
   if state.at > now then setBack() end
   local since = now - state.at
   state.at = now
   for _, one in pairs(buckets) do one.level = math.min(one.limit, one.level + one.rate * since) end
-  for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', now))) do
-    local id = string.sub(name, 2)
-    if string.sub(name, 1, 1) == 't' then leave(id) else redis.call('HDEL', KEYS[4], id) end
+  local ended = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', '(' .. string.format('%.0f', now), 'WITHSCORES')
+  for i = 1, #ended, 2 do
+    local name, id = ended[i], string.sub(ended[i], 2)
     redis.call('ZREM', KEYS[5], name)
+    if string.sub(name, 1, 1) == 't' then late(id, tonumber(ended[i + 1])) else redis.call('HDEL', KEYS[4], id) end
   end
 end
 
@@ -136,15 +158,23 @@ end
 
 local function enter(id, name, conversation, cost)
   local known = unpacked(KEYS[2], id)
-  if known then
+  if known and not known.isLate then
     local flow = state.flows[known.flow]
     if flow then flow.cost = flow.cost + cost - known.cost end
     known.cost = cost
     return known
   end
+  if known then name = known.flow end
   local flow = state.flows[name] or {start = state.virtual, count = 0, cost = 0}
   state.flows[name] = flow
   if flow.count == 0 then flow.start = math.max(flow.start, state.virtual) end
+  if known then
+    known.isLate, known.cost = nil, cost
+    flow.count = flow.count + 1
+    flow.cost = flow.cost + cost
+    redis.call('ZADD', KEYS[3], 0, known.member)
+    return known
+  end
   local same = name .. '\\0' .. conversation
   local before = redis.call('HINCRBY', KEYS[6], same, 1) - 1
   state.number = state.number + 1
@@ -153,11 +183,6 @@ local function enter(id, name, conversation, cost)
   flow.cost = flow.cost + cost
   redis.call('ZADD', KEYS[3], 0, member)
   return {flow = name, same = same, member = member, cost = cost, ends = state.at + ${MAX_WAIT_MS}}
-end
-
-local function putTicket(id, ticket)
-  redis.call('HSET', KEYS[2], id, cmsgpack.pack(ticket))
-  redis.call('ZADD', KEYS[5], string.format('%.0f', ticket.ends), 't' .. id)
 end
 
 local function findPlace(id, name, ticket)
@@ -238,7 +263,7 @@ local function take()
   end
   if position == 1 then state.head, state.headCost = id, cost end
   local ms = math.min(${MAX_WAIT_MS}, math.max(${MIN_WAIT_MS}, math.ceil(wait)))
-  ticket.ends = now + ms + ${GRACE_MS}
+  ticket.ends = now + ms + ${LATE_MS}
   putTicket(id, ticket)
   return {'wait', position, waitingIn(), ms, string.format('%.0f', math.ceil(wait))}
 end

@@ -111,6 +111,48 @@ test('a store that is away stops no call, and is left alone for a while', async 
   expect(stage.told).toHaveLength(2);
 });
 
+describe('what a call holds when the store goes away is given back once it answers', () => {
+  const released = async (stage: Stage): Promise<void> => {
+    while (!stage.told.some((call) => JSON.stringify(call).startsWith('["release"'))) await settled();
+  };
+
+  test('its room', async () => {
+    const stage = stageOf();
+    const room = await roomIn(take(stage));
+    stage.isAway = true;
+    await inActivity(async () => room.done({ usage: USAGE }));
+    await released(stage);
+    [stage.isAway, stage.now] = [false, stage.now + 11_000];
+    stage.told.length = 0;
+    await released(stage);
+    expect(stage.told).toEqual([['release', OF, 'call', { input: 70, output: 9 }]]);
+  });
+
+  test('its place in line', async () => {
+    const stage = stageOf();
+    stage.answer = () => WAIT;
+    await take(stage);
+    stage.isAway = true;
+    const room = await roomIn(take(stage));
+    [stage.isAway, stage.now] = [false, stage.now + 11_000];
+    room.done({ usage: USAGE });
+    await released(stage);
+    expect(stage.told.at(-1)).toEqual(['release', OF, 'call', { input: 70, output: 9 }]);
+  });
+
+  test('unless it stays away for longer than the room is held', async () => {
+    const stage = stageOf();
+    const room = await roomIn(take(stage));
+    stage.isAway = true;
+    await inActivity(async () => room.done({ usage: USAGE }));
+    await released(stage);
+    [stage.isAway, stage.now] = [false, stage.now + 61_000];
+    stage.told.length = 0;
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(stage.told).toEqual([]);
+  });
+});
+
 test.each([
   ['for as long as it wants', { retryAfterMs: 7_000 }, 7_000],
   ['for a moment where it does not say', {}, 2_000],

@@ -6,6 +6,7 @@ import { learn, newLimiter, release, take, type LimiterState } from '../../src/s
 import {
   BACKGROUND_COST,
   GRACE_MS,
+  LATE_MS,
   MAX_WAIT_MS,
   type LimitClaim,
   type Outcome,
@@ -124,6 +125,21 @@ export function rateLimitsContract(open: (clock: () => number) => RateLimits): v
       expect(await limits.take(of, call('c', { set }))).toMatchObject({ status: 'wait', position: 1 });
       await limits.release(of, 'a', {});
       expect(await limits.take(of, call('c', { set }))).toEqual({ status: 'granted' });
+    });
+
+    test('are not held up by who does not come back in time, whose place is kept for a while', async () => {
+      await useUp();
+      for (const id of ['gone', 'late', 'here']) await limits.take(of, call(id));
+      expect(await limits.take(of, call('here'))).toMatchObject({ status: 'wait', position: 3, waiting: 3 });
+      passes(3_000 + LATE_MS);
+      // Room for four is there by now, and two that wait for it.
+      expect(await limits.take(of, call('here'))).toEqual({ status: 'granted' });
+      for (const id of ['next-1', 'next-2', 'next-3']) expect(await limits.take(of, call(id))).toEqual({ status: 'granted' });
+      expect(await place(call('last'))).toBe(1);
+      expect(await place(call('late'))).toBe(1);
+      expect(await place(call('last'))).toBe(2);
+      passes(MAX_WAIT_MS + GRACE_MS + 1);
+      expect(await place(call('used-up'))).toBe(0);
     });
 
     test('take back the room and the place of a worker that died', async () => {
