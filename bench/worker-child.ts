@@ -2,9 +2,31 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export const MAIN = join(__dirname, '..', '..', '..', 'dist', 'cli', 'main.js');
+
+/** An installation in `dir`, with one agent without memory, for these servers; its settings, as `startWorkerChild` takes them. */
+export async function createInstallation(
+  dir: string,
+  { address, redisUrl, modelUrl, taskQueue }: { address: string; redisUrl: string | undefined; modelUrl: string; taskQueue: string },
+): Promise<Readonly<Record<string, string>>> {
+  await mkdir(join(dir, 'agents', 'default'), { recursive: true });
+  await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify({ memory: { enabled: false } }));
+  await mkdir(join(dir, 'workspace'));
+  return {
+    TEMPORAL_ADDRESS: address,
+    ...(redisUrl === undefined ? { PERDURA_MEMORY_DIR: join(dir, 'memory') } : { REDIS_URL: redisUrl }),
+    ANTHROPIC_BASE_URL: modelUrl,
+    ANTHROPIC_API_KEY: 'bench',
+    PERDURA_AGENTS_DIR: join(dir, 'agents'),
+    PERDURA_WORKSPACE: join(dir, 'workspace'),
+    PERDURA_TASK_QUEUE: taskQueue,
+    PERDURA_LOG_LEVEL: 'warn',
+    PERDURA_TRUST: '1',
+  };
+}
 
 export interface RunningWorker {
   readonly pid: () => number;

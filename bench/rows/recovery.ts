@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ import { startRedis } from '../../test/support/redis-server.js';
 import { median } from '../pairs.js';
 import type { Measured, Row } from '../row.js';
 import type { Surroundings } from '../surroundings.js';
-import { MAIN, startWorkerChild, type RunningWorker } from '../worker-child.js';
+import { createInstallation, MAIN, startWorkerChild, type RunningWorker } from '../worker-child.js';
 
 const PLACES = ['model call', 'repeatable tool', 'other tool', 'any moment'] as const;
 type Place = (typeof PLACES)[number];
@@ -74,21 +74,9 @@ async function inTrial(surroundings: Surroundings, store: (typeof STORES)[number
   const scene = { ...surroundings, dir, hold: join(dir, 'hold') };
   const held = new AbortController();
   const api = await startMessagesApi({ strict: false, keepHits: false, answer: (request) => answer(request, scene.hold, held.signal) });
-  const env = {
-    TEMPORAL_ADDRESS: surroundings.address,
-    ...(redis ? { REDIS_URL: redis.url } : { PERDURA_MEMORY_DIR: join(dir, 'memory') }),
-    ANTHROPIC_BASE_URL: api.url,
-    ANTHROPIC_API_KEY: 'bench',
-    PERDURA_AGENTS_DIR: join(dir, 'agents'),
-    PERDURA_WORKSPACE: join(dir, 'workspace'),
-    PERDURA_TASK_QUEUE: `recovery-${store}`,
-    PERDURA_LOG_LEVEL: 'warn',
-    PERDURA_TRUST: '1',
-  };
   try {
-    await mkdir(join(dir, 'agents', 'default'), { recursive: true });
-    await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify({ memory: { enabled: false } }));
-    await mkdir(join(dir, 'workspace'));
+    const { address } = surroundings;
+    const env = await createInstallation(dir, { address, redisUrl: redis?.url, modelUrl: api.url, taskQueue: `recovery-${store}` });
     await writeFile(join(dir, 'perdura.config.cjs'), TOOLS);
     const client = await createClient(loadConfig(env, dir), { workerPatienceMs: Infinity });
     try {

@@ -3,7 +3,7 @@
  * sooner than the workers do: CPU is what is compared.
  */
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient, type PerduraClient } from '../../src/client.js';
@@ -12,7 +12,7 @@ import { startRedis } from '../../test/support/redis-server.js';
 import { startModel } from '../model.js';
 import { cpuMeter, median } from '../pairs.js';
 import type { Row } from '../row.js';
-import { startWorkerChild } from '../worker-child.js';
+import { createInstallation, startWorkerChild } from '../worker-child.js';
 
 const COUNTS = [1, 2, 4] as const;
 const CONVERSATIONS = 40;
@@ -28,21 +28,8 @@ export const workers: Row = {
     const dir = await mkdtemp(join(tmpdir(), 'perdura-bench-workers-'));
     const redis = await startRedis({ appendonly: true });
     const model = await startModel();
-    const env = {
-      TEMPORAL_ADDRESS: address,
-      REDIS_URL: redis.url,
-      ANTHROPIC_BASE_URL: model.url,
-      ANTHROPIC_API_KEY: 'bench',
-      PERDURA_AGENTS_DIR: join(dir, 'agents'),
-      PERDURA_WORKSPACE: join(dir, 'workspace'),
-      PERDURA_TASK_QUEUE: 'workers',
-      PERDURA_LOG_LEVEL: 'warn',
-      PERDURA_TRUST: '1',
-    };
     try {
-      await mkdir(join(dir, 'agents', 'default'), { recursive: true });
-      await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify({ memory: { enabled: false } }));
-      await mkdir(join(dir, 'workspace'));
+      const env = await createInstallation(dir, { address, redisUrl: redis.url, modelUrl: model.url, taskQueue: 'workers' });
       const client = await createClient(loadConfig(env, dir), { workerPatienceMs: Infinity });
       const seen = new Map<number, Shared[]>(COUNTS.map((count) => [count, []]));
       try {

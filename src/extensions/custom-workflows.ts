@@ -8,7 +8,7 @@ import { join, resolve, sep } from 'node:path';
 import { createContext, Script, type Context } from 'node:vm';
 import { bundleWorkflowCode, type BundleOptions } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
-import type { Reducers } from '../conversation/context/reducers.js';
+import { MAX_STEPS, REDUCERS, STEPS, type Reducers, type Steps } from '../conversation/context/reducers.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** What an entry has to export; all but the first come from `perdura/workflows`. */
@@ -87,8 +87,6 @@ function missingIn(exported: Readonly<Record<string, unknown>>, needs: readonly 
 const HOW =
   "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
-const MAX_STEPS = 10_000_000;
-
 /**
  * The reducers of bundled workflows, to be called outside of Temporal, where no worker ends one that goes on for ever: it is stopped after as
  * many steps as there (workflows/temporal-host.ts). Throws `ConfigError`.
@@ -99,7 +97,7 @@ export function reducersIn(code: string, entry: string): Reducers {
   const { conversation } = listExports(code, (cause) => refuse(`cannot be loaded: ${inBrief([errorMessage(cause)])}`, cause), context);
   const reducers = (conversation as { readonly [REDUCERS]?: Reducers } | undefined)?.[REDUCERS];
   if (reducers === undefined) throw refuse('exports a conversation of another version of Perdura: its reducers cannot be found');
-  const steps = (context as { readonly [STEPS]?: { left: number; spent: () => void } })[STEPS];
+  const steps = (context as { readonly [STEPS]?: Steps })[STEPS];
   return Object.fromEntries(
     Object.entries(reducers).map(([type, reduce]) => [
       type,
@@ -115,9 +113,6 @@ export function reducersIn(code: string, entry: string): Reducers {
     ]),
   );
 }
-
-const REDUCERS = Symbol.for('perdura.reducers');
-const STEPS = Symbol.for('perdura.steps');
 
 function bareContext(): Context {
   return createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });

@@ -111,9 +111,7 @@ function isAnswerable({ result }: RecordedStep): boolean {
 }
 
 /** Of what decides the result: the rest are counts, which another model's answers change. */
-const COUNTED = [
-  ...['session', 'leftOut', 'context', 'currentTurn', 'chosen', 'to', 'before', 'waiting', 'slot', 'origin', 'what', 'epoch', 'child'],
-];
+const COUNTED = 'session leftOut context currentTurn chosen to before waiting slot origin what epoch child'.split(' ');
 
 function isSameInput(name: Name, recorded: object, played: object): boolean {
   const pick = (input: object): string => {

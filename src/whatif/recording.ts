@@ -330,7 +330,10 @@ export function isStep({ kind }: ConversationEvent): boolean {
 export const TIMER = { effect: 'time-passed', of: '' } as const;
 export const NEXT_RUN = { effect: 'run-continued', of: '' } as const;
 
-/** As `nameEffect`, for a timer, for a run that is to begin, and for what one conversation of a tree sends another by a signal: the event that it becomes. */
+/**
+ * As `nameEffect`, for a timer, for a run that is to begin, and for what one conversation of a tree sends another by a signal: the event
+ * that it becomes.
+ */
 export function nameSignal(
   signal: string,
   argument: unknown,

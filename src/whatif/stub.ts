@@ -1,4 +1,5 @@
 /** What stands for the result of a call that no recording answers: by the project's function, or by the schema of the tool's results. */
+import { decodeStep } from '../platform/json-schema/normal-form.js';
 import { isRecord } from '../platform/json.js';
 import type { JsonObject, JsonValue } from '../records/message.js';
 import type { Tool } from '../tools/tool.js';
@@ -56,7 +57,7 @@ function sample(schema: JsonValue | undefined, root: JsonObject, left: number): 
   for (const list of [anyOf, oneOf]) if (Array.isArray(list)) return sample(list[0], root, left - 1);
   if (Array.isArray(allOf)) {
     const parts = allOf.map((one) => sample(one, root, left - 1));
-    return parts.every(isRecord) ? (Object.assign({}, ...parts) as JsonObject) : (parts[0] ?? null);
+    return parts.every(isRecord) ? Object.fromEntries(parts.flatMap((part) => Object.entries(part as JsonObject))) : (parts[0] ?? null);
   }
   return sampleOfType(schema as JsonObject, (inner) => sample(inner, root, left - 1));
 }
@@ -93,7 +94,7 @@ function follow(ref: string, root: JsonObject): JsonValue | undefined {
   if (!ref.startsWith('#')) return undefined;
   const steps = ref.split('/').slice(1);
   return steps.reduce<JsonValue | undefined>((at, step) => {
-    const name = step.replace(/~1/g, '/').replace(/~0/g, '~');
+    const name = decodeStep(step);
     return isRecord(at) && Object.hasOwn(at, name) ? (at as JsonObject)[name] : undefined;
   }, root);
 }

@@ -4,7 +4,7 @@
  *
  * @packageDocumentation
  */
-import { createReducerRegistry, type Reducers } from '../conversation/context/reducers.js';
+import { createReducerRegistry, REDUCERS, type Reducers } from '../conversation/context/reducers.js';
 import type { ConversationOutcome } from '../conversation/protocol/contract.js';
 import type { GcOutcome, RetentionOutcome, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { converse, type ConversationArgument } from './conversation.js';
@@ -37,8 +37,7 @@ export function createConversation(
   const reduce = withLimits(createReducerRegistry(reducers));
   const conversation = (argument?: ConversationArgument, measure?: MeasureHistory): Promise<ConversationOutcome> =>
     converse(temporalHost(measure), argument, reduce);
-  // What plays conversations without Temporal finds them there (extensions/custom-workflows.ts).
-  return Object.assign(conversation, { [Symbol.for('perdura.reducers')]: reducers });
+  return Object.assign(conversation, { [REDUCERS]: reducers });
 }
 
 /** The workflow `conversation`, without reducers. */

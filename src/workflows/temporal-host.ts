@@ -26,7 +26,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
-import type { createReducerRegistry } from '../conversation/context/reducers.js';
+import { MAX_STEPS, STEPS, type createReducerRegistry, type Steps } from '../conversation/context/reducers.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
 import type { Host } from './host.js';
 import { DESCRIPTIONS, UPGRADE_MARK } from './messages.js';
@@ -110,19 +110,11 @@ function now(): number {
   return Date.now();
 }
 
-const MAX_STEPS = 10_000_000;
 const MAX_MS = 2_000;
 /** Of all reducers of one workflow task, which the worker cuts off after 10 s. */
 const MAX_TASK_MS = 7_000;
 /** Between two looks at the time. */
 const STEPS_AT_ONCE = 64;
-
-/** Found by the application's code under `Symbol.for('perdura.steps')`. */
-interface Steps {
-  left: number;
-  /** Called when none is left: gives more, or throws. */
-  spent(): void;
-}
 
 type Reduce = ReturnType<typeof createReducerRegistry>;
 
@@ -132,7 +124,7 @@ type Reduce = ReturnType<typeof createReducerRegistry>;
  */
 export function withLimits(reduce: Reduce): Reduce {
   const steps: Steps = { left: Infinity, spent: () => undefined };
-  (globalThis as Record<symbol, unknown>)[Symbol.for('perdura.steps')] = steps;
+  (globalThis as Record<symbol, unknown>)[STEPS] = steps;
   // Each task is done with a longer history than the one before, also on replay.
   let task = { length: -1, ms: 0 };
   return (event, view) => {

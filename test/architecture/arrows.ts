@@ -145,7 +145,7 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
-  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts'], mayTypes: ['conversation/context/reducers.ts'] },
+  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'conversation/context/reducers.ts', 'platform/errors.ts'] },
   { place: 'extensions/counted-loops.ts', may: [], packages: ['acorn'] },
   // Posts to the addresses that an operator has named.
   {

@@ -4,6 +4,21 @@
  */
 import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
 
+/** Where a workflow of `createConversation` has its reducers, for what plays conversations without Temporal (whatif/). */
+export const REDUCERS = Symbol.for('perdura.reducers');
+
+/** Where code that counts its steps (extensions/counted-loops.ts) finds them, on its global object. */
+export const STEPS = Symbol.for('perdura.steps');
+
+export interface Steps {
+  left: number;
+  /** Called when none is left: gives more, or throws. */
+  spent(): void;
+}
+
+/** Of one call of a reducer. */
+export const MAX_STEPS = 10_000_000;
+
 /** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
 export interface AppChunk {
   readonly id: string;

@@ -106,7 +106,8 @@ function findTarget(root: JsonObject, anchors: ReadonlyMap<string, JsonValue>, r
   return isRecord(at) || typeof at === 'boolean' ? at : undefined;
 }
 
-function decodeStep(step: string): string {
+/** A name in a reference, `#/$defs/NAME`. */
+export function decodeStep(step: string): string {
   const plain = step.replaceAll('~1', '/').replaceAll('~0', '~');
   try {
     return decodeURIComponent(plain);
