@@ -185,9 +185,10 @@ async function rewind(person: Person): Promise<void> {
   if (turn === 0) return;
   const chosen = turnId(1 + Math.floor(turn * random()));
   if (random() < 0.5) return void (await update('rewind', { to: chosen, id: randomUUID() }));
-  // It is answered before all that waits, and is taken back where the rewind fails.
+  // It is answered before all that waits. Where the rewind fails, it has taken the message back.
   const one = { ...compose(person, 'queue'), lane: 'free' as Lane };
-  await accepted(person, one, () => update('rewind', { before: chosen, id: randomUUID(), message: one.message }));
+  const begun = () => accepted(person, one, () => update('rewind', { before: chosen, id: randomUUID(), message: one.message }));
+  await person.journal.withdraw(person.id, one.message.id, () => begun().then(() => false));
 }
 
 async function stepThrough({ random, update }: Person): Promise<void> {

@@ -38,6 +38,20 @@ test('a message that ended before the model saw it was taken all the same, when 
   expect(journal.check('c')).toEqual([]);
 });
 
+test('a message that was interrupted before the model saw it is shown to it later, when a rewind leads back there', async () => {
+  const journal = ticking();
+  await journal.accept('c', 'c-m1', 'queue', taken);
+  journal.answered('c', 'c-m1', 1, result('turn_0001', '', 'interrupted'));
+  await journal.accept('c', 'c-m2', 'queue', taken);
+  journal.sighted(['c-m2']);
+  journal.answered('c', 'c-m2', 1, result('turn_0002', 'For [[c-m2]]: done.'));
+  await journal.accept('c', 'c-m3', 'queue', taken);
+  journal.sighted(['c-m1', 'c-m3']);
+  journal.answered('c', 'c-m3', 1, result('turn_0003', 'For [[c-m1]] [[c-m3]]: done.'));
+  journal.rested('c', journal.now());
+  expect(journal.check('c')).toEqual([]);
+});
+
 test('what a fork is shown of its origin is not said in the fork', async () => {
   const journal = ticking();
   await journal.accept('c-f1', 'c-f1-m1', 'queue', taken);

@@ -134,11 +134,13 @@ export function createJournal(now: () => number = () => performance.now()): Jour
 }
 
 /**
- * Without what nothing came of: a message whose sender heard nothing, and that nobody has seen. A message that ended before the model saw
- * it was taken all the same, when its answer says so.
+ * Without what nothing came of: a message whose sender heard nothing, and that nobody has seen. A message that did not get a whole answer
+ * was taken at some time before it was answered: the model may never see it, or only later, where a rewind leads back to it.
  */
-export function complete(log: readonly QueueOperation[]): readonly QueueOperation[] {
-  const of = (kind: QueueOperation['kind'], id: string): QueueOperation[] => log.filter((op) => op.kind === kind && op.id === id);
+export function complete(all: readonly QueueOperation[]): readonly QueueOperation[] {
+  const broken = new Set(all.flatMap((op) => (op.kind === 'answer' && !['end', 'withdrawn'].includes(op.outcome) ? [op.id] : [])));
+  const log = all.filter(({ kind, id }) => kind !== 'take' || !broken.has(id));
+  const of = (kind: QueueOperation['kind'], id: string): QueueOperation[] => all.filter((op) => op.kind === kind && op.id === id);
   const taken = new Set(log.flatMap((op) => (op.kind === 'take' ? [op.id] : [])));
   const kept = log.filter(({ kind, id, return: end }) => {
     if (end !== Infinity) return true;
@@ -148,7 +150,8 @@ export function complete(log: readonly QueueOperation[]): readonly QueueOperatio
   const unseen = new Set(kept.flatMap((op) => (op.kind === 'answer' && op.outcome !== 'withdrawn' && !taken.has(op.id) ? [op.id] : [])));
   const supplied = [...unseen].map((id): QueueOperation => {
     const call = Math.min(...of('accept', id).map((op) => op.call));
-    return { kind: 'take', id, call, return: Math.min(...of('answer', id).map((op) => op.return)) };
+    const known = [...of('answer', id), ...of('take', id)];
+    return { kind: 'take', id, call, return: Math.min(...known.map((op) => op.return)) };
   });
   return [...kept, ...supplied];
 }
