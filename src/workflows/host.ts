@@ -66,7 +66,7 @@ export interface Host {
   ): void;
   setHandler<Args extends unknown[]>(signal: SignalDefinition<Args>, handle: (...args: never[]) => void | Promise<void>): void;
   setHandler<Result, Args extends unknown[]>(query: QueryDefinition<Result, Args>, handle: (...args: never[]) => Result): void;
-  /** Of names that have no handler. */
+  /** Of names that have no handler. Called once all others are there: what came before is heard now, in its order (workflows/early-signals). */
   onOtherSignal(handle: (name: string) => void): void;
   onOtherUpdate(handle: (name: string) => never): void;
   allHandlersFinished(): boolean;

@@ -168,10 +168,10 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
   host.setHandler(forgetSignal, unheard(forget));
   host.setHandler(reviewSignal, unheard(review));
   host.setHandler(careSignal, unheard(care));
+  host.onOtherSignal((name) => change(noteDone(queue, host.now(), `refused: no signal "${name}"`)));
   host.setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
   host.setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
   host.setHandler(careUpdate, care, { validator: (payload?: unknown) => void accepted(readCare(payload)) });
-  host.onOtherSignal((name) => change(noteDone(queue, host.now(), `refused: no signal "${name}"`)));
   host.setHandler(memoryStatusQuery, () => memoryStatusOf(queue, host.info().historyLength));
   host.setCurrentDetails(memoryDetailsOf(queue));
 

@@ -4,6 +4,8 @@
  * @rule workflows/reducer-stopped: A reducer that takes too many steps or too long fails the workflow task, in words, and nothing of that
  *   task is in history. Its conversation waits, the others of the worker go on, and a worker with a reducer that returns goes on with it.
  *   (test: test/temporal/looping-reducer.slow.test.ts)
+ * @rule workflows/early-signals: Signals that come before a run has begun, with its start or while the run before it hands over, are heard in
+ *   the order of history, whatever their names. (test: test/temporal/without-worker.test.ts)
  */
 import {
   allHandlersFinished,
@@ -49,8 +51,7 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     measure,
     isReplaying: () => workflowInfo().unsafe.isReplaying,
     patched,
-    setHandler: describedHandler as Host['setHandler'],
-    onOtherSignal: (handle) => setDefaultSignalHandler(handle),
+    ...handlersInOrder(),
     onOtherUpdate: (handle) => setDefaultUpdateHandler(handle),
     allHandlersFinished,
     condition: condition as Host['condition'],
@@ -94,12 +95,34 @@ async function continueAsNew(argument: object, build: 'current' | 'same'): Promi
   return makeContinueAsNewFunc({ initialVersioningBehavior: 'AUTO_UPGRADE' })(argument);
 }
 
+/**
+ * What came before its handlers Temporal hands out as they are set: all signals of one name, then all of the next. One handler for any name
+ * hears them as they came (workflows/early-signals).
+ */
+function handlersInOrder(): Pick<Host, 'setHandler' | 'onOtherSignal'> {
+  const signals = new Map<string, { readonly signal: SignalDefinition; readonly handle: Handle }>();
+  let isHearing = false;
+  return {
+    setHandler: ((message: Described, handle: Handle, options?: Parameters<typeof describedHandler>[2]) => {
+      if (message.type === 'signal' && !isHearing) signals.set(message.name, { signal: message, handle });
+      else describedHandler(message, handle, options);
+    }) as Host['setHandler'],
+    onOtherSignal(handleOther) {
+      isHearing = true;
+      setDefaultSignalHandler((name, ...args) => {
+        const known = signals.get(name);
+        return known ? known.handle(...args) : handleOther(name);
+      });
+      for (const { signal, handle } of signals.values()) describedHandler(signal, handle);
+    },
+  };
+}
+
+type Described = UpdateDefinition<unknown> | SignalDefinition | QueryDefinition<unknown>;
+type Handle = (...args: unknown[]) => void | Promise<void>;
+
 /** With the words that Temporal's page shows. */
-function describedHandler(
-  message: UpdateDefinition<unknown> | SignalDefinition | QueryDefinition<unknown>,
-  handle: () => unknown,
-  options?: { readonly validator: () => void },
-): void {
+function describedHandler(message: Described, handle: Handle, options?: { readonly validator: () => void }): void {
   const known: Readonly<Record<string, string>> = DESCRIPTIONS[message.type];
   const description = known[message.name];
   setHandler(message as UpdateDefinition<unknown>, handle, { ...options, ...(description !== undefined && { description }) });

@@ -1,6 +1,7 @@
 /** What a program is told that sends where no worker is, and what becomes of its message. */
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { text } from '../support/provider-apis/reply.js';
+import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 let world: World;
@@ -32,6 +33,30 @@ test('a message to a new and to a running conversation is kept, and answered onc
     expect([(await client.status(fresh)).turn, (await client.status(running)).turn]).toEqual([1, 1]);
   } finally {
     await stop();
+  }
+});
+
+test('what is said by signals before a worker is there is heard in its order, whatever their names', async () => {
+  const early = await startWorld({ engine: 'temporal', answer: () => text('Good day.'), worker: false });
+  try {
+    const id = early.id();
+    await early.client.start(id);
+    const said = ['m1', 'new', 'm2', 'm3', 'new', 'm4'];
+    const handle = early.temporal.workflow.getHandle(id);
+    for (const one of said) await (one === 'new' ? handle.signal('new', {}) : handle.signal('message', { id: one, text: one }));
+    await early.startWorker();
+    expect(await early.client.send(id, { id: 'm5', text: 'hello' })).toMatchObject({ text: 'Good day.', stopReason: 'end' });
+    const asked = (await early.client.history(id)).filter(({ messageId }) => messageId !== undefined);
+    expect(asked.map(({ messageId, session }) => [messageId, session])).toEqual([
+      ['m1', 1],
+      ['m2', 2],
+      ['m3', 2],
+      ['m4', 3],
+      ['m5', 3],
+    ]);
+    expect(await replayProblems(early)).toEqual([]);
+  } finally {
+    await early.close();
   }
 });
 
