@@ -31,7 +31,8 @@ export async function createInstallation(
 export interface RunningWorker {
   readonly pid: () => number;
   readonly isGone: () => boolean;
-  kill(): void;
+  /** Resolves once it is gone. */
+  kill(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -48,13 +49,14 @@ export async function startWorkerChild(dir: string, env: NodeJS.ProcessEnv): Pro
     once(child, 'message'),
     exited.then(() => Promise.reject(new Error('a worker ended before it was ready: see what `perdura worker` says'))),
   ]);
+  const end = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
   return {
     pid: () => child.pid ?? 0,
     isGone: () => child.exitCode !== null || child.signalCode !== null,
-    kill: () => void child.kill('SIGKILL'),
-    async stop() {
-      child.kill('SIGKILL');
-      await exited;
-    },
+    kill: end,
+    stop: end,
   };
 }
