@@ -6,7 +6,7 @@
  *
  * @rule stores/fair-line: Tenants have equal shares of what a limit gives, and what works in the background one in BACKGROUND_COST + 1;
  *   within a share a conversation's second call goes behind the first ones of the others. (test: test/stores/rate-limits-contract.ts)
- * @rule stores/late-place: Who has a place in line and does not come back when it was told to holds nobody up after LATE_MS: others take
+ * @rule stores/late-place: Who has a place in line and does not come back when it was told to holds up no other after LATE_MS: others take
  *   the room, and it has its place again when it comes by GRACE_MS. (test: test/stores/rate-limits-contract.ts)
  * @rule stores/room-comes-back: Of a worker that died the room and the place are free again after LEASE_MS and GRACE_MS. (test:
  *   test/stores/rate-limits-contract.ts)
