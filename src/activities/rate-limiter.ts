@@ -82,13 +82,18 @@ export function createRateLimiter(
     };
     let isDone = false;
     const renewal = given === 'granted' ? setInterval(() => tell(() => limits.take(of, claim)), LEASE_MS / 3).unref() : undefined;
-    const release = (outcome: Outcome): void => {
-      const until = now() + LEASE_MS;
+    const release = ({ refusedMs, ...outcome }: Outcome): void => {
+      const ended = now();
+      // A refusal counts from when it came, however late it is told.
+      const sinceThen = (): Outcome => ({
+        ...outcome,
+        ...(refusedMs !== undefined && { refusedMs: Math.max(0, ended + refusedMs - now()) }),
+      });
       last = last.then(async () => {
-        for (; now() < until; await sleep(RELEASED_MS, undefined, { ref: false })) {
+        for (; now() < ended + LEASE_MS; await sleep(RELEASED_MS, undefined, { ref: false })) {
           if (now() < awayUntil) continue;
           try {
-            return void (await limits.release(of, claim.id, outcome));
+            return void (await limits.release(of, claim.id, sinceThen()));
           } catch (error) {
             noteAway(error);
           }
