@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { startWorld } from '../support/world.js';
+import { startWorld, type World } from '../support/world.js';
 import { createJournal } from './journal.js';
 import { createStormModel } from './model.js';
 import { talk, type Talk } from './person.js';
@@ -19,13 +19,16 @@ const input = z.object({ item: z.string(), ms: z.int().min(0).default(0) });
 const work = (name: string, repeatable: boolean) =>
   defineTool({ name, description: 'Works.', input, policy: { repeatable }, run: ({ item, ms }) => sleep(ms).then(() => `done: ${item}`) });
 
+let world: World | undefined;
+afterAll(() => world?.close());
+
 test(`people who talk at any moment are answered in order (seed ${seed})`, async () => {
   const journal = createJournal();
   const model = createStormModel(journal, chanceOf(-2));
   model.clearUp();
   const agent = { approvals: [{ tool: 'pay', policy: 'ask' }], delegation: { agents: ['default', 'brief', 'small'] } };
   const tools = [...builtinTools, work('note', true), work('pay', false)];
-  const world = await startWorld({ engine: 'memory', answer: model.answer, tools, agent });
+  world = await startWorld({ engine: 'memory', answer: model.answer, tools, agent });
   await world.writeAgent('brief', { ...agent, limits: { handOver: { events: 32 } } });
   await world.writeAgent('small', { ...agent, tools: ['get_time', 'note', 'pay', 'delegate'], limits: { handOver: { events: 40 } } });
   const { temporal, client, taskQueue } = world;
@@ -50,5 +53,4 @@ test(`people who talk at any moment are answered in order (seed ${seed})`, async
   await Promise.all(Array.from({ length: AT_ONCE }, talkInTurn));
   expect([wrong, model.doubled, world.api.problems]).toEqual([[], [], []]);
   expect(journal.counts.checked).toBeGreaterThanOrEqual(CONVERSATIONS);
-  await world.close();
 }, 600_000);
