@@ -3,12 +3,14 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import { Worker, type WorkerOptions } from '@temporalio/worker';
+import type { WorkerOptions } from '@temporalio/worker';
 import { assemble } from '../src/assemble.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createModels } from '../src/models/providers.js';
 import type { Model } from '../src/models/model.js';
 import { createFileStore } from '../src/stores/file/index.js';
+import { createWorkflowWorker } from '../src/workflow-code.js';
+import { AS_ALONE } from './product.js';
 import { builtinTools } from '../src/tools/builtin/index.js';
 import type { Tool } from '../src/tools/tool.js';
 
@@ -47,7 +49,7 @@ export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: Per
     tools: [...builtinTools, ...tools],
     defaultModel: 'anthropic/claude-sonnet-5-5',
   });
-  const worker = await Worker.create({ ...options, taskQueue, activities });
+  const worker = await createWorkflowWorker({ ...options, taskQueue, activities }, AS_ALONE);
   const running = worker.run();
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => store });
   try {

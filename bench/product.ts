@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
-import { bundleWorkflowCode, DefaultLogger, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../src/activities/index.js';
 import { createKnownSecrets } from '../src/platform/known-secrets.js';
 import { createAgentLoader } from '../src/agents/load-agent.js';
@@ -14,6 +14,7 @@ import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
 import { createToolRegistry } from '../src/tools/tool.js';
 import { workerOptions } from '../src/worker.js';
+import { createWorkflowWorker } from '../src/workflow-code.js';
 import { bundleOptions } from '../src/extensions/custom-workflows.js';
 import { ANSWER } from './bodies.js';
 import { instantModel } from './instant-model.js';
@@ -21,6 +22,8 @@ import { checkAnswer, type Talk } from './talk.js';
 import { folderBytes, redisBytes } from './stored-bytes.js';
 import { ordinary, quick } from './tools.js';
 
+/** Without reducers of an application, observers or telemetry. */
+export const AS_ALONE = { isCustom: false, isObserved: false };
 /** As long as a real one: it stands in most events. */
 const PLACE = { store: 'aaaaaa', agents: '0000' };
 
@@ -91,7 +94,7 @@ export async function startProduct({
   });
   const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities, place: PLACE });
   const options: WorkerOptions = { ...own, workflowBundle: code, dataConverter: { ...own.dataConverter, ...encrypting } };
-  const worker = await Worker.create(options);
+  const worker = await createWorkflowWorker(options, AS_ALONE);
   const running = worker.run();
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => openStore(settings) });
 

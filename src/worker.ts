@@ -8,7 +8,7 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import type { NativeConnection, Worker, WorkerOptions } from '@temporalio/worker';
 import type { Activities } from './activities/index.js';
 import { agentsFolder, type AgentTrust } from './agents/load-agent.js';
 import { assemble, type Assembled } from './assemble.js';
@@ -66,7 +66,7 @@ import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
-import { workflowCode, workflowCodeOf, type Code } from './workflow-code.js';
+import { createWorkflowWorker, workflowCode, workflowCodeOf, type Code } from './workflow-code.js';
 import { startThread } from './platform/processes.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { findToolQueue } from './tools/tool.js';
@@ -290,7 +290,10 @@ async function runUntil(
       ...{ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } },
       ...(build && routing && { versioning: { build, decide: routing.decide } }),
     });
-    const made = await Worker.create(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }));
+    const made = await createWorkflowWorker(toolQueue === undefined ? options : forToolsAlone(options, { taskQueue: toolQueue, ...only }), {
+      isCustom: hash !== undefined,
+      isObserved: observation.isObserved,
+    });
     worker = made;
     assembled.runIn(made);
     if (config.retention !== undefined && toolQueue === undefined)
@@ -384,9 +387,9 @@ export function toolSettings({ fetchAllow, memoryDir, cwd, encryption }: Config,
 }
 
 /**
- * As long as Temporal gives a workflow task. What takes longer than the SDK's 5 s, ten thousand messages that came while no worker
- * was there, is cut off by it, and Node 20 does not survive that ("async hook stack has become corrupted"). The SDK takes the option
- * and does not declare it.
+ * For code with reducers of the application: as long as Temporal gives a workflow task. What takes longer than the SDK's 5 s, ten thousand
+ * messages that came while no worker was there, is cut off by it, and Node 20 does not survive that ("async hook stack has become
+ * corrupted"). The SDK takes the option and does not declare it.
  */
 const WORKFLOW_TASK_TIME = { isolateExecutionTimeout: '10s' } as object;
 

@@ -1,10 +1,11 @@
 /** What conversations cost that nobody talks to: memory while the worker has them at hand, nothing once it has let go of them. */
-import { Worker } from '@temporalio/worker';
 import type { Client } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
+import { createWorkflowWorker } from '../../src/workflow-code.js';
+import { AS_ALONE } from '../product.js';
 import type { Row } from '../row.js';
 
 const TASK_QUEUE = 'idle';
@@ -22,7 +23,7 @@ export const idle: Row = {
   async measure({ temporal, product: productOf }, { idle: count }) {
     const { options } = await productOf('redis');
     const kept = count * KEPT;
-    const worker = await Worker.create({ ...options, taskQueue: TASK_QUEUE, maxCachedWorkflows: kept });
+    const worker = await createWorkflowWorker({ ...options, taskQueue: TASK_QUEUE, maxCachedWorkflows: kept }, AS_ALONE);
     const running = worker.run();
     const client = createClientWith({ client: temporal, namespace: 'default', taskQueue: TASK_QUEUE, store: noStore });
     try {

@@ -68,8 +68,11 @@ function sourceFile(from: string, name: string): string {
   return join(dirname(from), name).replace(/\.js$/, '.ts');
 }
 
-/** A thread that reads nothing of this process's environment and has `memoryMb`. Its failures reach those who listen, and no one else. */
-export async function startThread(file: string, memoryMb: number, options: WorkerOptions = {}): Promise<Worker> {
+/**
+ * A thread that reads nothing of this process's environment and has `memoryMb`, by default as much as the process. Its failures reach those who
+ * listen, and no one else.
+ */
+export async function startThread(file: string, memoryMb?: number, options: WorkerOptions = {}): Promise<Worker> {
   const program = await childProgram(file);
   const thread = new Worker(program.kind === 'file' ? program.path : program.code, {
     eval: program.kind === 'code',
@@ -79,7 +82,7 @@ export async function startThread(file: string, memoryMb: number, options: Worke
     // It reads what strangers wrote: whatever it prints is theirs.
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, stackSizeMb: 4 },
+    ...(memoryMb !== undefined && { resourceLimits: { maxOldGenerationSizeMb: memoryMb, stackSizeMb: 4 } }),
     ...options,
   });
   // An error that comes while it is ended has no other listener, and would end this process.

@@ -67,6 +67,8 @@ export function runtimeLog(): Logger {
 
 /** What notifies observers, and what wraps calls: closed when the worker has ended. */
 export interface Observation {
+  /** False: nobody listens, and workflows need not tell. */
+  readonly isObserved: boolean;
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
   /** What shows the inside of activities; undefined where no setting wants traces. */
@@ -93,7 +95,7 @@ export async function createObservationFor(
   const tracing = config.otel && (await startOtel(config.otel));
   const observation = createObservation(custom, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
   return {
-    sinks: observation.sinks,
+    ...observation,
     activityInterceptors: tracing ? [tracing.activities] : [],
     ...(tracing && { tracing }),
     async close() {
@@ -140,15 +142,16 @@ export function createObservation(
     }),
   );
   const delivered = createDelivered();
-  const isWatched = deliveries.length + quick.length > 0;
+  const isObserved = deliveries.length + quick.length > 0;
   return {
+    isObserved,
     activityInterceptors: [],
     sinks: {
       conversation: {
         opened: { fn: () => undefined, callDuringReplay: false },
         event: {
           fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
-            if (!isWatched || !delivered.isNew(runId, mark)) return;
+            if (!isObserved || !delivered.isNew(runId, mark)) return;
             const of: Observed = { namespace, conversation, runId, change, notifications: toNotifications(event, change ?? undefined) };
             for (const delivery of deliveries) delivery.take([event, of]);
             for (const observe of quick) notifyQuickly(observe, event, of);

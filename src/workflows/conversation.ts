@@ -30,7 +30,7 @@ import { scopeAndTenant } from '../records/identity.js';
 import { NO_USAGE } from '../records/message.js';
 import { nextStep } from '../conversation/next-step.js';
 import { handOverReason, LATEST_RULES, nextBuild, openCarried, openStarted, upgradeMoment } from '../conversation/opening.js';
-import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
+import { createReport } from '../conversation/views/observation.js';
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import type { ConversationState } from '../conversation/state.js';
 import { createAnswers, handleMessages } from './handlers.js';
@@ -53,16 +53,13 @@ export async function converse(
   const answers = createAnswers();
   const notifier = createChangeNotifier();
   let handingOver = false;
-  let summary = summaryOf(state);
-  const markOf = createMarks();
+  const report = createReport(host.observer, state);
 
   const dispatch = (event: ConversationEvent): void => {
     answers.note(event);
     const before = state;
     state = apply(before, event);
-    const change = changeOf(before, state, summary);
-    if (change) summary = change.after;
-    host.observer.event(event, change ?? null, markOf(event));
+    report(event, before, state);
     notifier.notify();
   };
   let cancelled: Error | undefined;
@@ -71,7 +68,6 @@ export async function converse(
     cancelled = error;
     notifier.notify();
   });
-  host.observer.opened(state);
   host.played?.listen(dispatch);
   remindOfAgent(host, state);
   // Before what came together with the start: that is handed out as soon as handlers are there.

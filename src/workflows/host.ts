@@ -94,8 +94,8 @@ export interface Host {
   upsertMemo(memo: Record<string, unknown>): void;
   upsertSearchAttributes(pairs: SearchAttributeUpdatePair[]): void;
   setCurrentDetails(details: string): void;
-  /** What happens to a conversation: one way, nothing comes back. */
-  readonly observer: ConversationListener;
+  /** What happens to a conversation: one way, nothing comes back. Absent where nobody listens. */
+  readonly observer?: ConversationListener;
   /** Absent on Temporal. */
   readonly played?: Played;
 }

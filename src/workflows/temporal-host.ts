@@ -4,6 +4,9 @@
  * @rule workflows/reducer-stopped: A reducer that takes too many steps or too long fails the workflow task, in words, and nothing of that
  *   task is in history. Its conversation waits, the others of the worker go on, and a worker with a reducer that returns goes on with it.
  *   (test: test/temporal/looping-reducer.slow.test.ts)
+ * @rule workflows/standing-ends-worker: Without reducers of an application no call into a workflow has a time limit, which would take a thread of
+ *   the system each time. If the workflows of a worker answer nothing for half a minute, it ends in words, and others go on with what it ran.
+ *   (test: test/temporal/standing-workflows.slow.test.ts)
  * @rule workflows/early-signals: Signals that come before a run has begun, with its start or while the run before it hands over, are heard in
  *   the order of history, whatever their names. (test: test/temporal/without-worker.test.ts)
  */
@@ -29,7 +32,7 @@ import {
 } from '@temporalio/workflow';
 import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { MAX_STEPS, STEPS, type createReducerRegistry, type Steps } from '../conversation/context/reducers.js';
-import type { ConversationListener } from '../conversation/views/observation.js';
+import { UNOBSERVED, type ConversationListener } from '../conversation/views/observation.js';
 import type { Host } from './host.js';
 import { DESCRIPTIONS, UPGRADE_MARK } from './messages.js';
 import { measureByServer, type MeasureHistory } from './measured-history.js';
@@ -41,6 +44,8 @@ import { measureByServer, type MeasureHistory } from './measured-history.js';
 type ConversationSinks = { readonly conversation: ConversationListener };
 
 const { conversation: observer } = proxySinks<ConversationSinks>();
+/** What is told is copied twice on its way to the worker. */
+const isObserved = (globalThis as { [UNOBSERVED]?: boolean })[UNOBSERVED] !== true;
 
 /** A promise costs a replay: each of these is Temporal's. */
 export function temporalHost(measure: MeasureHistory = measureByServer): Host {
@@ -70,7 +75,7 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     upsertMemo,
     upsertSearchAttributes: (pairs) => upsertSearchAttributes(pairs),
     setCurrentDetails,
-    observer,
+    ...(isObserved && { observer }),
   };
 }
 

@@ -212,10 +212,15 @@ export const ARROWS: readonly Row[] = [
     may: ['records/', 'platform/', 'models/known-models.ts', 'models/model.ts', 'stores/leases.ts', 'client/temporal/take-over.ts'],
     never: ['ioredis'],
   },
+  // A program of its own too: the thread that runs them.
+  { place: 'workflow-thread.ts', may: [], packages: ['@temporalio/worker'] },
   {
     // Names workflows by path, never by import.
     place: 'workflow-code.ts',
-    may: [...['telemetry/', 'client/temporal/encryption.ts', 'extensions/state-codec.ts'], ...EXTENSIONS],
+    may: [
+      ...['conversation/views/', 'platform/processes.ts', 'telemetry/', 'client/temporal/encryption.ts', 'extensions/state-codec.ts'],
+      ...EXTENSIONS,
+    ],
     mayTypes: ['config.ts', 'heal/'],
   },
   {

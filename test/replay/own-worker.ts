@@ -1,7 +1,7 @@
 /** A worker as the product builds it, with what a test or a recording wants to be different. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createModels } from '../../src/models/providers.js';
@@ -10,6 +10,7 @@ import { createToolRegistry } from '../../src/tools/tool.js';
 import type { Store } from '../../src/stores/store.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
+import { createWorkflowWorker } from '../../src/workflow-code.js';
 
 export interface OwnWorkerOptions {
   readonly address: string;
@@ -44,7 +45,10 @@ export async function startOwnWorker(options: OwnWorkerOptions): Promise<() => P
     hasSearchAttributes: () => Promise.resolve(options.attributes ?? false),
   });
   const { workflowsPath: _sources, ...made } = workerOptions({ connection, namespace: 'default', taskQueue, activities });
-  const worker = await Worker.create({ ...made, workflowBundle: bundle, shutdownGraceTime: '1s', ...options.worker });
+  const worker = await createWorkflowWorker(
+    { ...made, workflowBundle: bundle, shutdownGraceTime: '1s', ...options.worker },
+    { isCustom: false, isObserved: false },
+  );
   const running = worker.run();
   return async () => {
     worker.shutdown();

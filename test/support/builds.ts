@@ -30,6 +30,12 @@ export async function twoBuilds(): Promise<Builds> {
   return { v1: { code }, v2: { code: breath('state.queue.length > 0') }, byRules: { code: rules } };
 }
 
+/** Its conversations never return. */
+export async function standingBuild(): Promise<{ readonly code: string }> {
+  const { code } = await workflowBundle();
+  return { code: changed(code, /for \(;;\) \{(?=\s*const due = )/, (loop) => `for (;;) {} ${loop}`) };
+}
+
 function changed(code: string, place: RegExp, to: (found: string) => string): string {
   const found = code.split(new RegExp(place.source)).length - 1;
   if (found !== 1) throw new Error(`the other build finds its place ${found} times, not once: adapt it`);

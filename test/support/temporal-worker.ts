@@ -22,6 +22,7 @@ import { bundleOptions } from '../../src/extensions/custom-workflows.js';
 import { createReplays, hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';
+import { createWorkflowWorker } from '../../src/workflow-code.js';
 import type { Observe, WorkerCode, WorldOptions } from './world.js';
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
@@ -90,7 +91,10 @@ export async function runWorker(
   const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
     conversation: { opened: { fn: () => undefined }, event: { fn: toldOnce(observe) } },
   };
-  const worker = await Worker.create({ ...rest, ...code, ...(observe && { sinks }), shutdownGraceTime: '1s' });
+  const worker = await createWorkflowWorker(
+    { ...rest, ...code, ...(observe && { sinks }), shutdownGraceTime: '1s' },
+    { isCustom: workflows !== undefined, isObserved: observe !== undefined },
+  );
   runIn(worker);
   const running = worker.run();
   return async () => {

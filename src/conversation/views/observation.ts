@@ -44,6 +44,25 @@ export type ConversationListener = {
   event(event: ConversationEvent, change: StateChange | null, mark: string): void;
 };
 
+/** Set in the sandbox of a worker where nobody listens. */
+export const UNOBSERVED = Symbol.for('perdura.unobserved');
+
+/** Tells a listener what happens in a run that begins with `opened`; without one, nothing. */
+export function createReport(
+  listener: ConversationListener | undefined,
+  opened: ConversationState,
+): (event: ConversationEvent, before: ConversationState, after: ConversationState) => void {
+  if (!listener) return () => undefined;
+  let summary = summaryOf(opened);
+  const markOf = createMarks();
+  listener.opened(opened);
+  return (event, before, after) => {
+    const change = changeOf(before, after, summary);
+    if (change) summary = change.after;
+    listener.event(event, change ?? null, markOf(event));
+  };
+}
+
 /** A turn that has begun or ended, as observers are told. */
 export interface TurnNews {
   readonly turnId: string;
