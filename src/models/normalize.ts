@@ -48,8 +48,8 @@ export const CONTINUE: UserMessage = { role: 'user', text: 'Continue.' };
 export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person stopped the answer here.]' };
 
 export function normalize(messages: readonly ConversationMessage[], { provider }: NormalizeOptions): ConversationMessage[] {
-  const answers = matchAnswers(messages);
-  const freshId = createIdGiver(messages);
+  const { answers, callIds } = matchAnswers(messages);
+  const freshId = createIdGiver(callIds);
   const first = messages.findIndex((message) => message.role === 'user' && !isBlankUser(message));
   if (first === -1) return [CONTINUE];
 
@@ -87,13 +87,12 @@ type Answers = ReadonlyMap<number, (ToolResultMessage | undefined)[]>;
  * An answer belongs to the nearest message before it that calls its id, or, come too early, to the first one after it.
  * Leading messages that will be dropped take part, so that their answers go with them and to no other call.
  */
-function matchAnswers(messages: readonly ConversationMessage[]): Answers {
+function matchAnswers(messages: readonly ConversationMessage[]): { readonly answers: Answers; readonly callIds: ReadonlySet<string> } {
   const answers = new Map<number, (ToolResultMessage | undefined)[]>();
   const callers = new Map<string, number[]>();
   messages.forEach((message, at) => {
-    if (message.role !== 'assistant') return;
+    if (message.role !== 'assistant' || !callsTools(message)) return;
     const calls = toolCalls(message);
-    if (calls.length === 0) return;
     answers.set(
       at,
       calls.map(() => undefined),
@@ -110,14 +109,11 @@ function matchAnswers(messages: readonly ConversationMessage[]): Answers {
     const free = calls.findIndex((call, index) => call.callId === message.callId && slots[index] === undefined);
     if (free !== -1) slots[free] = message; // else a duplicate: the first one counts
   });
-  return answers;
+  return { answers, callIds: new Set(callers.keys()) };
 }
 
 /** Gives each occurrence of a call a unique id: the first keeps it. */
-function createIdGiver(messages: readonly ConversationMessage[]): (callId: string) => string {
-  const reserved = new Set(
-    messages.flatMap((message) => (message.role === 'assistant' ? toolCalls(message).map((call) => call.callId) : [])),
-  );
+function createIdGiver(reserved: ReadonlySet<string>): (callId: string) => string {
   const given = new Set<string>();
   return (callId) => {
     let id = callId;
@@ -207,13 +203,15 @@ function sanitizeUser(message: UserMessage): UserMessage {
 }
 
 function withUserAfterAssistant(messages: readonly ConversationMessage[]): ConversationMessage[] {
-  return messages.flatMap((message, at): ConversationMessage[] => {
+  const out: ConversationMessage[] = [];
+  for (const [at, message] of messages.entries()) {
     const next = messages[at + 1];
-    if (message.role === 'assistant') return next?.role === 'user' || next?.role === 'tool' ? [message] : [message, CONTINUE];
     // The word is there already where this list was normalized before.
-    if (message === INTERRUPTED && next?.role === 'user' && next.text === INTERRUPTED.text) return [];
-    return [message];
-  });
+    if (message === INTERRUPTED && next?.role === 'user' && next.text === INTERRUPTED.text) continue;
+    out.push(message);
+    if (message.role === 'assistant' && next?.role !== 'user' && next?.role !== 'tool') out.push(CONTINUE);
+  }
+  return out;
 }
 
 function isBlankUser(message: UserMessage): boolean {
@@ -232,7 +230,7 @@ function blockType(value: unknown): string | undefined {
 }
 
 function callsTools(message: ConversationMessage): boolean {
-  return message.role === 'assistant' && toolCalls(message).length > 0;
+  return message.role === 'assistant' && message.blocks.some(({ kind }) => kind === 'tool-call');
 }
 
 function toolCalls(message: AssistantMessage): ToolCall[] {

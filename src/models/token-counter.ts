@@ -65,7 +65,26 @@ async function load(by: Tokenizer): Promise<TokenCounter> {
   const { countTokens } = loaded;
   // What looks like a special token is plain text.
   const plain = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
-  return { by, count: (text) => splitPieces(text).reduce((sum, piece) => sum + countTokens(piece, plain), 0) };
+  const count = (text: string): number => splitPieces(text).reduce((sum, piece) => sum + countTokens(piece, plain), 0);
+  return { by, count: rememberLong(count) };
+}
+
+/** Characters from which a count is remembered: every turn asks again for the system prompt and the tools, which take a millisecond. */
+const LONG = 1_000;
+const REMEMBERED = 32;
+
+function rememberLong(count: (text: string) => number): (text: string) => number {
+  const counted = new Map<string, number>();
+  return (text) => {
+    if (text.length < LONG) return count(text);
+    const tokens = counted.get(text) ?? count(text);
+    // A Map keeps the order of insertion: the first is the longest unused.
+    counted.delete(text);
+    counted.set(text, tokens);
+    const [oldest] = counted.keys();
+    if (counted.size > REMEMBERED && oldest !== undefined) counted.delete(oldest);
+    return tokens;
+  };
 }
 
 /** Where it can, between words; never within a character. */

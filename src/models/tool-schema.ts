@@ -24,8 +24,23 @@ const MAX_FORM = 64 * 1024;
 /** Of what stands once beside `anyOf`, and again in each of its members. */
 const MAX_REPEATED = 16 * 1024;
 
+/** A schema never changes, and every request has those of all tools. */
+const FORMS: Readonly<Record<SchemaTaker, WeakMap<JsonObject, JsonObject>>> = {
+  full: new WeakMap(),
+  gemini: new WeakMap(),
+  ollama: new WeakMap(),
+};
+
 /** Of a tool's arguments. Pure; a schema that needs no change keeps its bytes. */
 export function toToolSchema(inputSchema: JsonObject, taker: SchemaTaker): JsonObject {
+  const known = FORMS[taker].get(inputSchema);
+  if (known) return known;
+  const form = makeToolSchema(inputSchema, taker);
+  FORMS[taker].set(inputSchema, form);
+  return form;
+}
+
+function makeToolSchema(inputSchema: JsonObject, taker: SchemaTaker): JsonObject {
   const recursion = taker === 'full' ? 'kept' : 'cut';
   const modern = toModern(inputSchema);
   for (const maxNodes of [2_000, 200, 0]) {

@@ -60,3 +60,9 @@ test.each([
   const { count } = await tokenCounterBy('o200k_base');
   expect(ends(() => count(text))).toBeGreaterThan(0);
 });
+
+test('a long text that is counted again is as long, also after many others', async () => {
+  const { count } = await tokenCounterFor('openai/gpt-5');
+  const texts = Array.from({ length: 50 }, (_, i) => `${i} harbour `.repeat(200));
+  expect([...texts, ...texts].map(count)).toEqual([...texts, ...texts].map((text) => countTokens(text)));
+});

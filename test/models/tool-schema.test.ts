@@ -261,6 +261,14 @@ test('a schema that every provider takes keeps its bytes', () => {
   for (const [, taker] of TAKERS) expect(JSON.stringify(toToolSchema(schema, taker))).toBe(JSON.stringify(rest));
 });
 
+test('a form is made once for each provider, and never given to another', () => {
+  const schema: JsonObject = { type: 'object', properties: { at: { type: 'string', pattern: '^[0-9]+$' } } };
+  const [full, gemini] = [toToolSchema(schema, 'full'), toToolSchema(schema, 'gemini')];
+  expect(toToolSchema(schema, 'full')).toBe(full);
+  expect(toToolSchema(schema, 'gemini')).toBe(gemini);
+  expect(gemini).not.toEqual(full);
+});
+
 test('what Gemini has no word for is told in a description', () => {
   expect(
     toToolSchema(

@@ -2,6 +2,7 @@
  * Small collections as files of one record per line that are read whole and written whole: beside, synced, renamed, under a lock. Lines
  * that are not ours stay where they are.
  */
+import { statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeErrors, isForeign, unlessAbsent } from './errors.js';
@@ -122,6 +123,8 @@ async function appendLines(path: string, lines: string): Promise<void> {
 }
 
 async function readLines<Item>({ path, decode }: ListFile<Item>): Promise<{ readonly text: string; readonly item: Item | undefined }[]> {
+  // Most are not there, and every turn looks for some: a failure in the thread pool costs ten times this.
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return [];
   const text = (await unlessAbsent(readFile(path, 'utf8'))) ?? '';
   return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [{ text: line, item: decode(line) }]));
 }
