@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import { ThreadedVMWorkflowCreator, WorkerThreadClient } from '@temporalio/worker/lib/workflow/threaded-vm.js';
+import { ThreadedVMWorkflowCreator, VMWorkflowThreadProxy, WorkerThreadClient } from '@temporalio/worker/lib/workflow/threaded-vm.js';
 import { encryptingConverter } from './client/temporal/encryption.js';
 import type { Config } from './config.js';
 import { UNOBSERVED } from './conversation/views/observation.js';
@@ -62,7 +62,7 @@ export function createWorkflowWorker(options: WorkerOptions, { isCustom, isObser
   return (isObserved ? QuickWorker : UnobservedWorker).create(options);
 }
 
-/** Without what the SDK does around each call into a workflow: a thread that watches the time, and notes of promises. */
+/** Without what the SDK does around each call into a workflow: a thread that watches the time, notes of promises, a question about sinks. */
 class QuickWorker extends Worker {
   protected static override async createWorkflowCreator(
     ...[workflowBundle, options, logger]: Parameters<typeof Worker.createWorkflowCreator>
@@ -80,7 +80,34 @@ class QuickWorker extends Worker {
       });
       return client;
     });
-    return new ThreadedVMWorkflowCreator(await Promise.all(threads));
+    return new QuickCreator(await Promise.all(threads));
+  }
+}
+
+class QuickCreator extends ThreadedVMWorkflowCreator {
+  override async createWorkflow(...[options]: Parameters<ThreadedVMWorkflowCreator['createWorkflow']>) {
+    const [first, ...others] = this.workerThreadClients;
+    if (first === undefined) throw new Error('a worker of workflows has a thread');
+    const idlest = others.reduce((one, other) => (one.getActiveWorkflowCount() < other.getActiveWorkflowCount() ? one : other), first);
+    return QuickWorkflow.create(idlest, options);
+  }
+}
+
+/** Asks for its calls of sinks where there are some. */
+class QuickWorkflow extends VMWorkflowThreadProxy {
+  private hasSinkCalls = true;
+
+  override async activate(...given: Parameters<VMWorkflowThreadProxy['activate']>): ReturnType<VMWorkflowThreadProxy['activate']> {
+    this.hasSinkCalls = true;
+    const { hasSinkCalls, ...completion } = (await super.activate(...given)) as Awaited<ReturnType<VMWorkflowThreadProxy['activate']>> & {
+      readonly hasSinkCalls: boolean;
+    };
+    this.hasSinkCalls = hasSinkCalls;
+    return completion;
+  }
+
+  override async getAndResetSinkCalls(): ReturnType<VMWorkflowThreadProxy['getAndResetSinkCalls']> {
+    return this.hasSinkCalls ? super.getAndResetSinkCalls() : [];
   }
 }
 

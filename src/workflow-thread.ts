@@ -1,8 +1,19 @@
 /**
- * A separate program, run as a thread beside a worker and never imported: the SDK's thread for workflows, without its notes of where each
- * promise was made. They are for the query `__stack_trace`, cost a tenth of a turn, and of a loop that waits say nothing (call-stacks.ts).
+ * A separate program, run as a thread beside a worker and never imported: the SDK's thread for workflows, with two differences.
+ *
+ * It does not note where each promise was made: that is for the query `__stack_trace`, costs a tenth of a turn, and of a loop that waits says
+ * nothing (call-stacks.ts). And it says with each completion whether its workflow has called a sink, which the worker would ask it after each.
  */
-import { globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
+import { BaseVMWorkflow, globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
 
 Object.assign(globalHandlers, { setPromiseHook: () => undefined });
+
+const { activate } = BaseVMWorkflow.prototype;
+BaseVMWorkflow.prototype.activate = async function (
+  this: BaseVMWorkflow & { readonly activator: { readonly sinkCalls: unknown[] } },
+  ...given
+) {
+  const completion = await activate.apply(this, given);
+  return Object.assign(completion, { hasSinkCalls: this.activator.sinkCalls.length > 0 });
+};
 require('@temporalio/worker/lib/workflow/workflow-worker-thread.js');
