@@ -14,7 +14,7 @@ export interface Floor {
   close(): Promise<void>;
 }
 
-/** On the product's own worker settings. */
+/** On Temporal's own worker, with the settings of ours. */
 export async function startFloor(temporal: Client, connection: NativeConnection): Promise<Floor> {
   const taskQueue = 'floor';
   const code = await bundleWorkflowCode({

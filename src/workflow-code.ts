@@ -52,7 +52,7 @@ export async function workflowCodeOf(
 export interface WorkflowWorkerOptions {
   /** Whether the code has reducers of the application: it keeps the SDK's time limit. */
   readonly isCustom: boolean;
-  /** Whether anyone listens to what happens in conversations. */
+  /** Whether what happens in conversations has a listener. */
   readonly isObserved: boolean;
 }
 
@@ -111,7 +111,7 @@ class QuickWorkflow extends VMWorkflowThreadProxy {
   }
 }
 
-/** Its workflows know that nobody listens. */
+/** Its workflows know that there is no listener. */
 class UnobservedWorker extends QuickWorker {
   protected static override async getOrCreateBundle(...given: Parameters<typeof Worker.getOrCreateBundle>) {
     const bundle = await super.getOrCreateBundle(...given);

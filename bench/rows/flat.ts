@@ -63,7 +63,7 @@ export const flat: Row = {
       compare(
         `flat: time of turn ${late} : turn 5`,
         'ms',
-        1.05,
+        1.04,
         [time.product, time.floor],
         [
           ...time.notes,

@@ -67,7 +67,7 @@ export function runtimeLog(): Logger {
 
 /** What notifies observers, and what wraps calls: closed when the worker has ended. */
 export interface Observation {
-  /** False: nobody listens, and workflows need not tell. */
+  /** False: there is no listener, and workflows need not tell. */
   readonly isObserved: boolean;
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];

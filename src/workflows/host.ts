@@ -94,7 +94,7 @@ export interface Host {
   upsertMemo(memo: Record<string, unknown>): void;
   upsertSearchAttributes(pairs: SearchAttributeUpdatePair[]): void;
   setCurrentDetails(details: string): void;
-  /** What happens to a conversation: one way, nothing comes back. Absent where nobody listens. */
+  /** What happens to a conversation: one way, nothing comes back. Absent without a listener. */
   readonly observer?: ConversationListener;
   /** Absent on Temporal. */
   readonly played?: Played;

@@ -44,7 +44,7 @@ export type ConversationListener = {
   event(event: ConversationEvent, change: StateChange | null, mark: string): void;
 };
 
-/** Set in the sandbox of a worker where nobody listens. */
+/** Set in the sandbox of a worker that has no listener. */
 export const UNOBSERVED = Symbol.for('perdura.unobserved');
 
 /** Tells a listener what happens in a run that begins with `opened`; without one, nothing. */
