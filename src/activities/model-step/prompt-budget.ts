@@ -126,7 +126,7 @@ export function fixedTokens(system: string, tools: readonly Described[], count: 
 const SCHEMA_TEXTS = new WeakMap<JsonObject, string>();
 
 /** JSON of what a model is told of tools. */
-export function describedText(tools: readonly Described[]): string {
+function describedText(tools: readonly Described[]): string {
   const texts = tools.map(({ name, description, inputSchema }) => {
     const schema = SCHEMA_TEXTS.get(inputSchema) ?? JSON.stringify(inputSchema);
     SCHEMA_TEXTS.set(inputSchema, schema);
