@@ -14,3 +14,13 @@ export async function waitFor<T>(ask: () => T | Promise<T>, isThere: (value: T) 
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
+
+/** Temporal deletes a conversation's runs a moment after it has answered. */
+export async function waitUntilGone({ describe }: { describe(id: string): Promise<unknown> }, id: string): Promise<void> {
+  const look = (): Promise<unknown> =>
+    describe(id).then(
+      () => 'there',
+      (error: { readonly kind?: string }) => error.kind,
+    );
+  await waitFor(look, (found) => found === 'not-found');
+}

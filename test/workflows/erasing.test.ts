@@ -5,7 +5,7 @@ import { createKnown, findPerson, type ErasureAccess, type Whose } from '../../s
 import { gate, text } from '../support/provider-apis/reply.js';
 import { LIVED, livePerson, newCanaries, startPlace, type Canaries, type Place } from '../support/person.js';
 import { say } from '../support/stage.js';
-import { waitFor } from '../support/wait-for.js';
+import { waitFor, waitUntilGone } from '../support/wait-for.js';
 
 describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   let place: Place;
@@ -177,7 +177,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     const runs = await place.runs();
     await eraseNow(ofScope(name), { withForks: true });
     await expectGone(canaries, runs);
-    for (const gone of [id, fork, again, mine]) await expect(world.client.describe(gone)).rejects.toMatchObject({ kind: 'not-found' });
+    for (const gone of [id, fork, again, mine]) await waitUntilGone(world.client, gone);
   });
 
   test('of a tenant all scopes go, what it has sent and where it has signed in; those of others stay', async () => {
