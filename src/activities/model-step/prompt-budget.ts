@@ -5,7 +5,6 @@ import { thresholdsAt } from '../../records/token-usage.js';
 import type { Thresholds } from '../../conversation/state/settings.js';
 import { type AgentConfig, agentConfigSchema } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
-import type { JsonObject } from '../../records/message.js';
 import type { Tool } from '../../tools/tool.js';
 import { AgentConfigError } from '../../agents/load-agent.js';
 import type { ActivityDependencies } from '../dependencies.js';
@@ -115,24 +114,14 @@ export function compactionRatio({ context }: AgentConfig, known: ModelLimits): n
   return context.compactionRatio ?? known.compactionRatio;
 }
 
-type Described = Pick<Tool, 'name' | 'description' | 'inputSchema'>;
-
 /** What every prompt of an agent takes before the first message. */
-export function fixedTokens(system: string, tools: readonly Described[], count: CountTokens): number {
-  return count(system) + count(describedText(tools));
-}
-
-/** A schema never changes, and every request has those of all tools. */
-const SCHEMA_TEXTS = new WeakMap<JsonObject, string>();
-
-/** JSON of what a model is told of tools. */
-function describedText(tools: readonly Described[]): string {
-  const texts = tools.map(({ name, description, inputSchema }) => {
-    const schema = SCHEMA_TEXTS.get(inputSchema) ?? JSON.stringify(inputSchema);
-    SCHEMA_TEXTS.set(inputSchema, schema);
-    return `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"inputSchema":${schema}}`;
-  });
-  return `[${texts.join(',')}]`;
+export function fixedTokens(
+  system: string,
+  tools: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[],
+  count: CountTokens,
+): number {
+  const described = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  return count(system) + count(JSON.stringify(described));
 }
 
 /**
