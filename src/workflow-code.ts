@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import { ThreadedVMWorkflowCreator, VMWorkflowThreadProxy, WorkerThreadClient } from '@temporalio/worker/lib/workflow/threaded-vm.js';
+import { ThreadedVMWorkflowCreator, WorkerThreadClient } from '@temporalio/worker/lib/workflow/threaded-vm.js';
 import { encryptingConverter } from './client/temporal/encryption.js';
 import type { Config } from './config.js';
 import { UNOBSERVED } from './conversation/views/observation.js';
@@ -80,34 +80,7 @@ class QuickWorker extends Worker {
       });
       return client;
     });
-    return new QuickCreator(await Promise.all(threads));
-  }
-}
-
-class QuickCreator extends ThreadedVMWorkflowCreator {
-  override async createWorkflow(...[options]: Parameters<ThreadedVMWorkflowCreator['createWorkflow']>) {
-    const [first, ...others] = this.workerThreadClients;
-    if (first === undefined) throw new Error('a worker of workflows has a thread');
-    const idlest = others.reduce((one, other) => (one.getActiveWorkflowCount() < other.getActiveWorkflowCount() ? one : other), first);
-    return QuickWorkflow.create(idlest, options);
-  }
-}
-
-/** Asks for its calls of sinks where there are some. */
-class QuickWorkflow extends VMWorkflowThreadProxy {
-  private hasSinkCalls = true;
-
-  override async activate(...given: Parameters<VMWorkflowThreadProxy['activate']>): ReturnType<VMWorkflowThreadProxy['activate']> {
-    this.hasSinkCalls = true;
-    const { hasSinkCalls, ...completion } = (await super.activate(...given)) as Awaited<ReturnType<VMWorkflowThreadProxy['activate']>> & {
-      readonly hasSinkCalls: boolean;
-    };
-    this.hasSinkCalls = hasSinkCalls;
-    return completion;
-  }
-
-  override async getAndResetSinkCalls(): ReturnType<VMWorkflowThreadProxy['getAndResetSinkCalls']> {
-    return this.hasSinkCalls ? super.getAndResetSinkCalls() : [];
+    return new ThreadedVMWorkflowCreator(await Promise.all(threads));
   }
 }
 
@@ -125,17 +98,22 @@ const STILL_TICKS = 30;
 
 /**
  * A thread of workflows that is ended once it has answered nothing for so many ticks (workflows/standing-ends-worker). No clock is
- * looked at: a machine that slept did not stand still.
+ * looked at: a machine that slept did not stand still. What a workflow has called of sinks it is not asked where it has called none.
  */
 class WatchedThread extends WorkerThreadClient {
   private waiting = 0;
   private still = 0;
+  /** Runs whose last activation has called no sink. */
+  private readonly silent = new Set<string>();
   private readonly watch = setInterval(() => this.look(), TICK_MS).unref();
 
-  override async send(...input: Parameters<WorkerThreadClient['send']>): ReturnType<WorkerThreadClient['send']> {
+  override async send(...[input]: Parameters<WorkerThreadClient['send']>): ReturnType<WorkerThreadClient['send']> {
+    if (input.type === 'extract-sink-calls' && this.silent.delete(input.runId)) return { type: 'sink-calls', calls: [] };
     this.waiting += 1;
     try {
-      return await super.send(...input);
+      const output = await super.send(input);
+      if (input.type === 'activate-workflow' && isSilent(output)) this.silent.add(input.runId);
+      return output;
     } finally {
       this.waiting -= 1;
       this.still = 0;
@@ -156,4 +134,9 @@ class WatchedThread extends WorkerThreadClient {
     });
     void this.workerThread.terminate();
   }
+}
+
+/** As workflow-thread.ts says of each completion. */
+function isSilent(output: Awaited<ReturnType<WorkerThreadClient['send']>>): boolean {
+  return output?.type === 'activation-completion' && (output.completion as { readonly hasSinkCalls?: boolean }).hasSinkCalls === false;
 }

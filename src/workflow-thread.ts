@@ -1,8 +1,8 @@
 /**
  * A separate program, run as a thread beside a worker and never imported: the SDK's thread for workflows, with two differences.
  *
- * It does not note where each promise was made: that is for the query `__stack_trace`, costs a tenth of a turn, and of a loop that waits says
- * nothing (call-stacks.ts). And it says with each completion whether its workflow has called a sink, which the worker would ask it after each.
+ * It does not note where each promise was made: that is for the query `__stack_trace`, takes 0.7 ms of CPU a turn (profiled), and of a loop that
+ * waits says nothing (call-stacks.ts). And it says with each completion whether its workflow has called a sink: the worker asks only then.
  */
 import { BaseVMWorkflow, globalHandlers } from '@temporalio/worker/lib/workflow/vm-shared.js';
 
