@@ -69,14 +69,14 @@ async function load(by: Tokenizer): Promise<TokenCounter> {
   return { by, count: rememberLong(count) };
 }
 
-/** Characters from which a count is remembered: every turn asks again for the system prompt and the tools, which take a millisecond. */
-const LONG = 1_000;
+/** Characters of a text whose count is remembered: every turn asks again for the system prompt and the tools, which take a millisecond. */
+const [LONG, TOO_LONG] = [1_000, 100_000];
 const REMEMBERED = 32;
 
 function rememberLong(count: (text: string) => number): (text: string) => number {
   const counted = new Map<string, number>();
   return (text) => {
-    if (text.length < LONG) return count(text);
+    if (text.length < LONG || text.length > TOO_LONG) return count(text);
     const tokens = counted.get(text) ?? count(text);
     // A Map keeps the order of insertion: the first is the longest unused.
     counted.delete(text);
