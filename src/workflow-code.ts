@@ -98,7 +98,7 @@ const STILL_TICKS = 30;
 
 /**
  * A thread of workflows that is ended once it has answered nothing for so many ticks (workflows/standing-ends-worker). No clock is
- * looked at: a machine that slept did not stand still. What a workflow has called of sinks it is not asked where it has called none.
+ * looked at: a machine that slept did not stand still. A workflow that has called no sink is spared the question for its calls.
  */
 class WatchedThread extends WorkerThreadClient {
   private waiting = 0;
