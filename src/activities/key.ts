@@ -1,5 +1,5 @@
 /** What the running activity has from Temporal: whose traces it writes, where its tools stay, and its signs of life. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Context } from '@temporalio/activity';
@@ -36,7 +36,7 @@ export function scopeKey(scope: string): ScopeKey {
  * since a field that a later version adds to an input must not make a conflict of an attempt that began before it.
  */
 export function hashRequest(request: unknown): string {
-  return createHash('sha256').update(JSON.stringify(request)).digest('hex');
+  return hash('sha256', JSON.stringify(request));
 }
 
 /** Where the tools of a conversation stay: a tenant's in a separate folder, below the one of those without a tenant. */

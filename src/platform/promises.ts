@@ -74,7 +74,21 @@ export async function* orSilence<T>(
  * and its time never ends. Here the timer holds the signal. It does not keep the process alive.
  */
 export function timeoutSignal(ms: number): AbortSignal {
+  return startTimeout(ms).signal;
+}
+
+/** The same for work whose end is known: its timer ends with it, and holds nothing of it any longer. */
+export async function withTimeoutSignal<T>(ms: number, work: (timeout: AbortSignal) => Promise<T>): Promise<T> {
+  const { signal, timer } = startTimeout(ms);
+  try {
+    return await work(signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function startTimeout(ms: number): { readonly signal: AbortSignal; readonly timer: NodeJS.Timeout } {
   const controller = new AbortController();
-  setTimeout(() => controller.abort(new DOMException(`it took longer than ${ms} ms`, 'TimeoutError')), ms).unref();
-  return controller.signal;
+  const expire = (): void => controller.abort(new DOMException(`it took longer than ${ms} ms`, 'TimeoutError'));
+  return { signal: controller.signal, timer: setTimeout(expire, ms).unref() };
 }

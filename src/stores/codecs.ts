@@ -2,7 +2,7 @@
  * Records and long texts, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An
  * unreadable entry counts as an empty slot: writing it again heals it.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type HistoryEntry, type MemoryChange, type MemoryText, newLines, NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { BodyRef, Entry } from '../records/message.js';
@@ -146,7 +146,7 @@ const PREVIEW_CHARACTERS = 400;
 
 /** Refers to a long text by its content, so the same text put twice is one body. */
 export function toBodyRef(text: string): BodyRef {
-  const sha256 = hash(text);
+  const sha256 = hash('sha256', text);
   return { ref: `sha256:${sha256}`, sha256, bytes: Buffer.byteLength(text), preview: beginning(text) };
 }
 
@@ -157,11 +157,7 @@ export function hashInRef(ref: string): string | undefined {
 
 /** The text, if it is the one that `sha256` names: a damaged body is no body. */
 export function verified(text: string | null | undefined, sha256: string): string | undefined {
-  return typeof text === 'string' && hash(text) === sha256 ? text : undefined;
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
+  return typeof text === 'string' && hash('sha256', text) === sha256 ? text : undefined;
 }
 
 /** Never ends in half of a surrogate pair. */
@@ -172,5 +168,5 @@ function beginning(text: string): string {
 
 /** Names the bytes of a MEMORY.md. */
 export function memoryVersion(text: string): string {
-  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return text === '' ? NO_MEMORY_VERSION : hash('sha256', text).slice(0, 16);
 }

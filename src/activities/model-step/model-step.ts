@@ -57,7 +57,7 @@ import { toFinished, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/state/settings.js';
 import { usableConfig } from './prompt-budget.js';
-import { timeoutSignal } from '../../platform/promises.js';
+import { orUndefinedOnAbort, withTimeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds of a wait that no one needs to be told of. */
 const SHORT_WAIT_MS = 1_500;
@@ -310,15 +310,17 @@ async function openingBase(dependencies: ConversationDependencies, input: ModelS
 /** Runs the tools in parallel, with a time limit for each and one for all. */
 async function runTools(dependencies: ConversationDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
-  const signal = AbortSignal.any([activity.cancellationSignal, timeoutSignal(TOOLS_MS)]);
-  const ended = await Promise.allSettled(
-    input.tools.map((tool) => {
-      const given = toolInput(input, tool);
-      return performTool(dependencies, given, { activity, signal, isRiding: true }).catch((error: unknown) =>
-        answerFor(dependencies, given, error),
-      );
-    }),
-  );
+  const ended = await withTimeoutSignal(TOOLS_MS, (timeout) => {
+    const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
+    return Promise.allSettled(
+      input.tools.map((tool) => {
+        const given = toolInput(input, tool);
+        return performTool(dependencies, given, { activity, signal, isRiding: true }).catch((error: unknown) =>
+          answerFor(dependencies, given, error),
+        );
+      }),
+    );
+  });
   const lost = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
   // The others are in the ledger: another attempt has them at once.
   if (lost) throw lost.reason;
@@ -391,9 +393,9 @@ async function recallForTurn(
     const { config } = await dependencies.agents(agent, scope, agentHash);
     const turns = config.memory.recall?.turns ?? 0;
     if (turns === 0) return undefined;
-    const end = AbortSignal.any([stop, timeoutSignal(PATIENCE_MS)]);
-    const late = new Promise<undefined>((resolve) => end.addEventListener('abort', () => resolve(undefined), { once: true }));
-    return await Promise.race([noticeFor(dependencies, input, turns), late]);
+    return await withTimeoutSignal(PATIENCE_MS, (timeout) =>
+      orUndefinedOnAbort(AbortSignal.any([stop, timeout]), noticeFor(dependencies, input, turns)),
+    );
   } catch (error) {
     log.warn('nothing was recalled for this turn', { reason: errorMessage(error) });
     return undefined;

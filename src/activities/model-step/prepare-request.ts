@@ -41,7 +41,7 @@ import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compaction
 import { createAsker, summarizers, type Asker } from '../ask-model.js';
 import { noteSpending, toSpending } from '../effect.js';
 import { messageSchemaRefusal } from '../../platform/json-schema/check.js';
-import { timeoutSignal } from '../../platform/promises.js';
+import { withTimeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isoTime } from '../../records/text.js';
 
@@ -313,11 +313,12 @@ async function citeByModel(
   const known = await store.items.citations(key, ids);
   const missing = old.filter((_, i) => known[i] === undefined);
   if (missing.length === 0) return toMap(ids, known);
-  const patience = timeoutSignal(PATIENCE_MS);
   const limit = pLimit(AT_ONCE);
-  await Promise.all(
-    missing.map((message) =>
-      limit(() => makeCitation(dependencies, { message, goal: findGoal(message, messages), config, input, patience, onMade: made })),
+  await withTimeoutSignal(PATIENCE_MS, (patience) =>
+    Promise.all(
+      missing.map((message) =>
+        limit(() => makeCitation(dependencies, { message, goal: findGoal(message, messages), config, input, patience, onMade: made })),
+      ),
     ),
   );
   // The first that was stored counts, whichever attempt made it.

@@ -26,7 +26,7 @@ import type { ConversationDependencies, ToolEnd } from '../dependencies.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, writeAppContext } from '../app-context.js';
 import { callsDownTo, placeOfCalls, toolContext, toolMemory, sharedPlace } from './tool-context.js';
-import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
+import { orUndefinedOnAbort, withTimeoutSignal } from '../../platform/promises.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
@@ -138,10 +138,10 @@ interface Attempt {
 }
 
 /** What a tool says may be anything that it has seen: its secrets are taken out before a word of it is kept. */
-async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<ToolEnd> {
+async function run(dependencies: ConversationDependencies, attempt: Attempt): Promise<ToolEnd> {
   const { secrets = createKnownSecrets() } = dependencies;
-  const { activity, isRiding } = around;
-  const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
+  const { input, agent, argument, around } = attempt;
+  const patienceMs = around.isRiding ? 0 : SERVER_PATIENCE_MS;
   const { offered, waiting } = await findTools(dependencies, agent, { patienceMs });
   const tool = offered.find(({ name }) => name === input.name);
   const names = offered.map(({ name }) => name);
@@ -157,8 +157,17 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const check = input.person?.input === undefined ? whyNotUnasked : whyNotEdited;
   const refusal = await check(dependencies, input, agent, tool, argument);
   if (refusal !== undefined) return { outcome: 'rejected', text: secrets.redact(refusal) };
+  return withTimeoutSignal(input.plan.timeoutMs, (timeout) => runWithin(dependencies, attempt, tool, timeout));
+}
 
-  const timeout = timeoutSignal(input.plan.timeoutMs);
+async function runWithin(
+  dependencies: ConversationDependencies,
+  { input, agent, memory, argument, around, earlier }: Attempt,
+  tool: Tool,
+  timeout: AbortSignal,
+): Promise<ToolEnd> {
+  const { secrets = createKnownSecrets() } = dependencies;
+  const { activity, isRiding } = around;
   const signal = AbortSignal.any([around.signal, timeout]);
   const shared = await readAppContext(dependencies, input.appContext);
   const findRefusal = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
