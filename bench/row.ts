@@ -4,7 +4,7 @@ import type { Surroundings } from './surroundings.js';
 export interface Amount {
   /** Interleaved pairs of floor and product, of which the middle one counts; and as many of product and product. */
   readonly pairs: number;
-  /** Turns before the first pair, of each side: so many until its code is compiled, as that of a worker that has run for minutes is. */
+  /** Turns before the first pair, of each side: so many until its code is compiled, as that of a worker that has run for an hour is. */
   readonly first: number;
   /** Turns of each pair that do not count. */
   readonly warmUp: number;
@@ -34,7 +34,7 @@ export interface Amount {
 
 export const FULL: Amount = {
   pairs: 5,
-  first: 300,
+  first: 2_000,
   warmUp: 10,
   turns: 50,
   atOnce: 5,
@@ -51,7 +51,7 @@ export const FULL: Amount = {
 };
 export const QUICK: Amount = {
   pairs: 1,
-  first: 50,
+  first: 100,
   warmUp: 5,
   turns: 20,
   atOnce: 2,

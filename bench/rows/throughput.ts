@@ -1,6 +1,6 @@
 /** Turns per second when many talk at once, on one worker. */
 import { said } from '../bodies.js';
-import { cpuMeter, middleOf, repeat, timeTurns, type Pair } from '../pairs.js';
+import { cpuMeter, middleOf, repeat, timeTurns, warmUp, type Pair } from '../pairs.js';
 import type { StoreKind } from '../product.js';
 import type { Measured, Row } from '../row.js';
 import type { Talk } from '../talk.js';
@@ -10,11 +10,12 @@ const LIMIT = 0.9;
 
 export const throughput: Row = {
   name: 'throughput',
-  async measure(surroundings, { pairs, atOnce }) {
+  async measure(surroundings, { pairs, first, atOnce }) {
     const floor = await surroundings.floor();
     const measured: Measured[] = [];
     for (const store of ['redis', 'file'] satisfies StoreKind[]) {
       const product = await surroundings.product(store);
+      for (const start of [() => floor.start('text'), () => product.start()]) await warmUp(start, first, text);
       const measurePair = async (startFloor: () => Promise<Talk>): Promise<Both> => {
         const bare = await allTalk(atOnce, startFloor);
         const own = await allTalk(atOnce, () => product.start());
@@ -55,9 +56,12 @@ interface Talked {
   readonly cpu: number;
 }
 
+function text(number: number): string {
+  return said('text', 0, number);
+}
+
 async function allTalk(each: number, start: () => Promise<Talk>): Promise<Talked> {
   const talks = await Promise.all(Array.from({ length: CONVERSATIONS }, start));
-  const text = (number: number): string => said('text', 0, number);
   await Promise.all(talks.map((talk) => timeTurns(talk, 1, text)));
   const begin = performance.now();
   const cpuNow = cpuMeter();

@@ -1,7 +1,7 @@
 /** How long a turn takes and what CPU, against as many bare activities. */
 import { said } from '../bodies.js';
 import type { FloorKind } from '../floors.js';
-import { middleOf, repeat, turnAbout, type Middle, type Pair, type TurnAbout } from '../pairs.js';
+import { middleOf, repeat, turnAbout, warmUp, type Middle, type Pair, type TurnAbout } from '../pairs.js';
 import type { StoreKind } from '../product.js';
 import type { Amount, Measured, Row } from '../row.js';
 import type { Talk } from '../talk.js';
@@ -16,17 +16,17 @@ type Start = () => Promise<Talk>;
 
 /** Pairs of a product and its floor, and pairs of the product and itself. */
 async function measureTurns(
-  { pairs, first, warmUp, turns }: Amount,
+  { pairs, first, warmUp: uncounted, turns }: Amount,
   { product, floor, kind }: { readonly product: Start; readonly floor: Start; readonly kind: FloorKind },
 ): Promise<{ readonly time: Middle; readonly cpu: Middle }> {
   const text = (number: number): string => said(kind, 1, number);
   const pair = async (startFloor: Start): Promise<TurnAbout> => {
     const talks = { product: await product(), floor: await startFloor() };
     const from = (turn: number) => ({ floor: { talk: talks.floor, from: turn }, product: { talk: talks.product, from: turn } });
-    await turnAbout(from(0), warmUp, text);
-    return turnAbout(from(warmUp), turns, text);
+    await turnAbout(from(0), uncounted, text);
+    return turnAbout(from(uncounted), turns, text);
   };
-  await turnAbout({ product: { talk: await product(), from: 0 }, floor: { talk: await floor(), from: 0 } }, first, text);
+  for (const start of [floor, product]) await warmUp(start, first, text);
   const different = await repeat(pairs, () => pair(floor));
   const equal = await repeat(pairs, () => pair(product));
   const middle = (of: (pair: TurnAbout) => Pair): Middle => middleOf(different.map(of), equal.map(of));
