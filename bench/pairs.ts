@@ -39,6 +39,12 @@ export function middleOf(pairs: readonly Pair[], equal: readonly Pair[] = []): M
   return { ...middle, ratio: ratioOf(middle), noise, notes: [...notes, `equal sides: ${equal.map(inWords).join(', ')}`] };
 }
 
+/** All pairs together: CPU is spent unevenly, when garbage is collected, and no one pair says what it costs. */
+export function overAll(pairs: readonly Pair[], equal: readonly Pair[] = []): Middle {
+  const all = { product: mean(pairs.map(({ product }) => product)), floor: mean(pairs.map(({ floor }) => floor)) };
+  return { ...middleOf(pairs, equal), ...all, ratio: ratioOf(all) };
+}
+
 /** One after the other. */
 export async function repeat<T>(times: number, measure: () => Promise<T>): Promise<T[]> {
   const all: T[] = [];

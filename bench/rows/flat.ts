@@ -1,7 +1,7 @@
 /** Whether a turn late in a conversation costs what an early one does. */
 import { said } from '../bodies.js';
 import { historiesOf, sizeOf, turnsOf } from '../history.js';
-import { mean, median, middleOf, repeat, timeTurns, turnAbout } from '../pairs.js';
+import { mean, median, middleOf, overAll, repeat, timeTurns, turnAbout } from '../pairs.js';
 import type { Measured, Row } from '../row.js';
 
 const WINDOW = 20;
@@ -33,7 +33,7 @@ export const flat: Row = {
       abouts.map((pair) => pair.time),
       equal.map((pair) => pair.time),
     );
-    const cpu = middleOf(abouts.map((pair) => pair.cpu));
+    const cpu = overAll(abouts.map((pair) => pair.cpu));
 
     const runs = await historiesOf(temporal, long.id);
     const lateTurns = turnsOf(runs).slice(first);

@@ -1,6 +1,6 @@
 /** Turns per second when many talk at once, on one worker. */
 import { said } from '../bodies.js';
-import { cpuMeter, middleOf, repeat, timeTurns, warmUp, type Pair } from '../pairs.js';
+import { cpuMeter, middleOf, overAll, repeat, timeTurns, warmUp, type Pair } from '../pairs.js';
 import type { StoreKind } from '../product.js';
 import type { Measured, Row } from '../row.js';
 import type { Talk } from '../talk.js';
@@ -28,7 +28,7 @@ export const throughput: Row = {
         all.map((pair) => pair.perSecond),
         equal.map((pair) => pair.perSecond),
       );
-      const cpu = middleOf(all.map((pair) => pair.cpu));
+      const cpu = overAll(all.map((pair) => pair.cpu));
       measured.push({
         row: `throughput: ${CONVERSATIONS} conversations, ${store}`,
         ...middle,

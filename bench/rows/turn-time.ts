@@ -1,7 +1,7 @@
 /** How long a turn takes and what CPU, against as many bare activities. */
 import { said } from '../bodies.js';
 import type { FloorKind } from '../floors.js';
-import { middleOf, repeat, turnAbout, warmUp, type Middle, type Pair, type TurnAbout } from '../pairs.js';
+import { middleOf, overAll, repeat, turnAbout, warmUp, type Middle, type Pair, type TurnAbout } from '../pairs.js';
 import type { StoreKind } from '../product.js';
 import type { Amount, Measured, Row } from '../row.js';
 import type { Talk } from '../talk.js';
@@ -29,8 +29,8 @@ async function measureTurns(
   for (const start of [floor, product]) await warmUp(start, first, text);
   const different = await repeat(pairs, () => pair(floor));
   const equal = await repeat(pairs, () => pair(product));
-  const middle = (of: (pair: TurnAbout) => Pair): Middle => middleOf(different.map(of), equal.map(of));
-  return { time: middle(({ time }) => time), cpu: middle(({ cpu }) => cpu) };
+  const both = (of: (pair: TurnAbout) => Pair) => [different.map(of), equal.map(of)] as const;
+  return { time: middleOf(...both(({ time }) => time)), cpu: overAll(...both(({ cpu }) => cpu)) };
 }
 
 function rowOf(row: string, middle: Middle, limit?: number): Measured {
