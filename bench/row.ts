@@ -4,7 +4,7 @@ import type { Surroundings } from './surroundings.js';
 export interface Amount {
   /** Interleaved pairs of floor and product, of which the middle one counts; and as many of product and product. */
   readonly pairs: number;
-  /** Turns before the first pair, of each side: so many until its code is compiled, as that of a worker that has run for an hour is. */
+  /** Turns before the first pair, of each side: so many until its code is compiled, as that of a worker that has run for long is. */
   readonly first: number;
   /** Turns of each pair that do not count. */
   readonly warmUp: number;
