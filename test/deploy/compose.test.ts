@@ -85,7 +85,7 @@ test('Temporal is started with the flags that our own server is started with, an
   const wanted = [.../'([a-zA-Z]+\.[a-zA-Z]+=[^']+)'/g[Symbol.matchAll](read('src/cli/services/temporal-binary.ts'))].map(
     ([, flag]) => flag,
   );
-  expect(wanted).toHaveLength(7);
+  expect(wanted).toHaveLength(6);
   const { command = [], volumes = [] } = compose.services['temporal'] ?? {};
   const given = [...command].flatMap((word) => (word.startsWith('--dynamic-config-value=') ? [word.split('=').slice(1).join('=')] : []));
   expect(given).toEqual(wanted);

@@ -165,7 +165,7 @@ async function goInstall(go: string, env: NodeJS.ProcessEnv, say: (text: string)
 /**
  * Measured: without the first two each queue hop costs 50 ms more, and without the third each retry 1 s. By default a queue is in four parts:
  * a task that came to one of them while no worker was there waits for two seconds (of half the workers that were killed in a tool, measured),
- * though the next worker is there long before. By default a workflow task fails once a hundred events have come
+ * though the next worker is there long before. All four are still read: a database of before may have tasks there. By default a workflow task fails once a hundred events have come
  * while it ran, and each new try replays more: a conversation that 400 messages a second are signalled to would take none of them. By
  * default ten updates may wait for their answer, and ten `send` that wait for a conversation in stepping mode would leave no place for the
  * `step` that answers them.
@@ -174,7 +174,6 @@ const DYNAMIC_CONFIG = [
   'system.enableActivityEagerExecution=true',
   'history.transferProcessorMaxPollRPS=2000',
   'history.timerProcessorMaxTimeShift="20ms"',
-  'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'history.maximumBufferedEventsBatch=2000',
   'history.maxInFlightUpdates=100',
